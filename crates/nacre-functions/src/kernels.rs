@@ -18,6 +18,7 @@ mod bytes;
 mod comparisons;
 mod concatenation;
 mod datetimes;
+mod fallibility;
 mod fields;
 mod floats;
 mod integers;
@@ -32,6 +33,8 @@ mod texts;
 
 use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 
+pub use comparisons::compare_values;
+pub use fallibility::{call_fallibility, cast_never_fails, has_text};
 pub use registry::{all_kernels, scalar_kernel};
 
 /// What a call knows beside its values.
@@ -94,9 +97,4 @@ impl ScalarKernel {
         self.accepts = accepts;
         self
     }
-}
-
-/// When a function raises an error; [`KernelFallibility::ByValue`] for one that is not here.
-pub fn function_fallibility(oid: u32) -> KernelFallibility {
-    scalar_kernel(oid).map_or(KernelFallibility::ByValue, |kernel| kernel.fallibility)
 }

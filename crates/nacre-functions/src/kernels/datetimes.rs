@@ -170,7 +170,7 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ),
     (
         "timezone(text,timestamptz)",
-        ScalarKernel::partial(|values, _| {
+        of_known_zone(|values, _| {
             let zone = zone_named(text(values, 0)?)?;
             let moment = SqlValue::TimestampTz(timestamp(values, 1)?);
             in_zone(moment, zone, SqlType::TIMESTAMPTZ, SqlType::TIMESTAMP)
@@ -178,7 +178,7 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ),
     (
         "timezone(text,timestamp)",
-        ScalarKernel::partial(|values, _| {
+        of_known_zone(|values, _| {
             let zone = zone_named(text(values, 0)?)?;
             let local = SqlValue::Timestamp(timestamp(values, 1)?);
             in_zone(local, zone, SqlType::TIMESTAMP, SqlType::TIMESTAMPTZ)
@@ -207,6 +207,15 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ),
     ("to_timestamp(float8)", ScalarKernel::partial(|values, _| of_seconds(double(values, 0)?))),
 ];
+
+/// Makes a kernel for zones that are constants: of names there are more in PostgreSQL than here.
+const fn of_known_zone(compute: super::KernelFunction) -> ScalarKernel {
+    ScalarKernel::partial(compute).accepting(|constants| match constants {
+        [Some(SqlValue::Text(name)), _] => TimeZoneRules::find(name).is_some(),
+        [Some(SqlValue::Null), _] => true,
+        _ => false,
+    })
+}
 
 fn days_later(values: &[SqlValue], day: usize, count: usize) -> Result<SqlValue, ValueError> {
     date(values, day)?.add_days(int4(values, count)?).map(SqlValue::Date)

@@ -15,14 +15,11 @@ const YEAR_SECONDS: f64 = 365.25 * SECONDS_PER_DAY;
 const MONTH_SECONDS: f64 = 30.0 * SECONDS_PER_DAY;
 
 pub(super) const KERNELS: &[KernelRow] = &[
-    ("extract(text,date)", of_constant_field(|values, context| extract(values, context))),
-    (
-        "extract(text,timestamp) extract(text,timestamptz)",
-        of_constant_field(|values, context| extract(values, context)),
-    ),
+    ("extract(text,date)", ScalarKernel::partial(extract)),
+    ("extract(text,timestamp) extract(text,timestamptz)", ScalarKernel::partial(extract)),
     (
         "extract(text,time) extract(text,timetz) extract(text,interval)",
-        of_constant_field(|values, context| extract(values, context)),
+        ScalarKernel::partial(extract),
     ),
     (
         "date_part(text,timestamp) date_part(text,timestamptz) date_part(text,time) \
@@ -47,6 +44,10 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "date_trunc(text,timestamptz)",
         ScalarKernel::partial(|values, context| {
+            // Of infinities PostgreSQL does not read the field.
+            if !timestamp(values, 1)?.is_finite() {
+                return Ok(SqlValue::TimestampTz(timestamp(values, 1)?));
+            }
             let (name, field) = field(values, "timestamp with time zone")?;
             let zone = &context.settings.datetime.time_zone;
             let truncated = timestamp(values, 1)?.truncate_in_zone(field, zone, &name);
@@ -61,10 +62,6 @@ pub(super) const KERNELS: &[KernelRow] = &[
         }),
     ),
 ];
-
-const fn of_constant_field(compute: super::KernelFunction) -> ScalarKernel {
-    ScalarKernel::partial(compute)
-}
 
 /// Returns a field's name in small letters, and the field.
 fn field(values: &[SqlValue], type_name: &str) -> Result<(String, DatetimeField), ValueError> {

@@ -1,4 +1,6 @@
 //! Floats: arithmetic that reports overflow and underflow, roots, powers, trigonometry.
+//!
+//! Not here: cube roots, whose last digit Rust rounds otherwise than C.
 
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlValue, ValueError};
@@ -25,7 +27,6 @@ pub(super) const KERNELS: &[KernelRow] = &[
         }),
     ),
     ("sqrt(float8)", ScalarKernel::partial(|values, _| square_root(double(values, 0)?))),
-    ("cbrt(float8)", ScalarKernel::partial(|values, _| cube_root(double(values, 0)?))),
     (
         "power(float8,float8) pow(float8,float8)",
         ScalarKernel::partial(|values, _| power(double(values, 0)?, double(values, 1)?)),
@@ -92,7 +93,6 @@ pub(super) fn operator_kernel(operator: &OperatorEntry) -> Option<ScalarKernel> 
         ("+", false) => total(|values, _| first(values)),
         ("@", false) => total(|values, _| absolute_of(values)),
         ("|/", false) => partial(|values, _| square_root(double(values, 0)?)),
-        ("||/", false) => partial(|values, _| cube_root(double(values, 0)?)),
         ("^", true) => partial(|values, _| power(double(values, 0)?, double(values, 1)?)),
         _ => None,
     }
@@ -179,10 +179,6 @@ fn square_root(value: f64) -> Result<SqlValue, ValueError> {
         return Err(ValueError::power_argument("cannot take square root of a negative number"));
     }
     checked(value.sqrt(), value.is_infinite(), value == 0.0)
-}
-
-fn cube_root(value: f64) -> Result<SqlValue, ValueError> {
-    checked(value.cbrt(), value.is_infinite(), value == 0.0)
 }
 
 fn exponential(value: f64) -> Result<SqlValue, ValueError> {

@@ -154,7 +154,10 @@ fn float_bucket(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
     }
     let (part, whole) =
         if is_up { (operand - low, high - low) } else { (low - operand, low - high) };
-    let share = if whole.is_infinite() { (part / 2.0) / (whole / 2.0) } else { part / whole };
-    let bucket = (f64::from(count) * share) as i32;
-    Ok(SqlValue::Integer(bucket.min(count - 1) + 1))
+    let bucket = f64::from(count) * part / whole + 1.0;
+    // PostgreSQL's answer is undefined here.
+    if !(0.0..=f64::from(i32::MAX)).contains(&bucket) {
+        return Err(ValueError::not_supported("width_bucket of this large a range"));
+    }
+    Ok(SqlValue::Integer(bucket as i32))
 }

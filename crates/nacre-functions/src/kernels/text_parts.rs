@@ -31,6 +31,10 @@ pub(super) const KERNELS: &[KernelRow] = &[
         "right(text,int4)",
         ScalarKernel::total(|values, _| {
             let (text, count) = (text(values, 0)?, int4(values, 1)?);
+            // PostgreSQL's negation of the least number wraps.
+            if count == i32::MIN {
+                return Ok(SqlValue::Text(text.to_owned()));
+            }
             let skipped = text.chars().count().saturating_sub(taken(text, count));
             Ok(SqlValue::Text(text.chars().skip(skipped).collect()))
         }),

@@ -129,6 +129,9 @@ fn padded(text: &str, length: i32, fill: &str, is_left: bool) -> Result<SqlValue
     if own >= length {
         return Ok(SqlValue::Text(text.chars().take(length).collect()));
     }
+    if fill.is_empty() {
+        return Ok(SqlValue::Text(text.to_owned()));
+    }
     // PostgreSQL looks at four bytes for each character.
     if length > VALUE_BYTES_MAX / 4 {
         return Err(too_large());
@@ -172,7 +175,7 @@ fn character(number: i32) -> Result<SqlValue, ValueError> {
         return Err(ValueError::limit_exceeded("null character not permitted"));
     }
     let Ok(number) = u32::try_from(number) else {
-        return Err(ValueError::limit_exceeded("character number must be positive"));
+        return Err(ValueError::invalid_parameter("character number must be positive"));
     };
     match char::from_u32(number) {
         Some(one) => Ok(SqlValue::Text(one.to_string())),
