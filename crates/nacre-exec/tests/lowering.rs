@@ -291,6 +291,11 @@ fn grouping_sets_have_the_answers_of_postgresql() {
 }
 
 #[test]
+fn functions_and_casts_have_the_answers_of_postgresql() {
+    compare_with_answers(include_str!("answers/functions.txt"));
+}
+
+#[test]
 fn other_aggregates_have_the_answers_of_postgresql() {
     compare_with_answers(include_str!("answers/aggregates.txt"));
 }

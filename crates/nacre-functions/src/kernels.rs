@@ -15,21 +15,26 @@
 mod arguments;
 mod arrays;
 mod bytes;
+mod casts;
 mod comparisons;
 mod concatenation;
 mod datetimes;
+mod decimal_digits;
 mod fallibility;
 mod fields;
 mod floats;
 mod integers;
 mod intervals;
 mod md5;
+mod number_format;
 mod numerics;
 mod patterns;
 mod registry;
 mod regular;
+mod template;
 mod text_parts;
 mod texts;
+mod time_format;
 
 use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 

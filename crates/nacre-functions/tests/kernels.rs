@@ -26,7 +26,16 @@ const ZONE: &str = "Europe/Berlin";
 const CLOCK_FUNCTIONS: [&str; 2] = ["now", "transaction_timestamp"];
 
 /// Functions that refuse some arguments.
-const REFUSING: [&str; 2] = ["similar_to_escape", "width_bucket"];
+const REFUSING: [&str; 8] = [
+    "similar_to_escape",
+    "to_char",
+    "width_bucket",
+    "array_append",
+    "array_prepend",
+    "array_cat",
+    "array_position",
+    "array_remove",
+];
 
 /// What PostgreSQL gets wrong: ages of infinities, and differences beyond 64 bits, which wrap.
 fn is_undefined(name: &str, expression: &str) -> bool {
@@ -241,6 +250,60 @@ const TEXTS: &[&str] = &[
     "\\000",
 ];
 
+/// Patterns of `to_char` of times and of numbers.
+const TIME_PATTERNS: &[&str] = &[
+    "YYYY-MM-DD HH24:MI:SS.US",
+    "Dy, DD Mon YY HH12:MI:SS AM",
+    "FMMonth FMDDth, YYYY BC",
+    "MONTH month Mon",
+    "DAY day Dy D ID",
+    "DDD IDDD WW IW W Q CC J",
+    "Y,YYY YYY Y IYYY IYY",
+    "MS FF1 FF3 FF6 SSSS",
+    "RM FMrm a.m.",
+    "TZ tz OF TZH:TZM",
+    "\"quoted YY\" yy",
+    "\n",
+    "HH24th MIst",
+    "FMHH:FMMI",
+    "TMMonth",
+    "b.c. A.D.",
+    "Yyyy x",
+    "",
+];
+const NUMBER_PATTERNS: &[&str] = &[
+    "999",
+    "9999.99",
+    "0000",
+    "FM9999.00",
+    "FM999.999",
+    "S999",
+    "999S",
+    "999MI",
+    "MI999",
+    "PL99",
+    "SG99.9",
+    "999PR",
+    "9,999,999.9",
+    "L999",
+    "RN",
+    "FMRN",
+    "999th",
+    "0.9",
+    ".99",
+    "99V99",
+    "\"n\" 9",
+    "9G999D99",
+    "B9",
+    "FM0999.9",
+    "9.9.9",
+    "99999999999999999999.99",
+    "",
+    "FM.99",
+    "FM90.99",
+    "00.00",
+];
+
 /// Types that stand for a pseudo-type.
 fn concrete(oid: TypeOid) -> &'static [TypeOid] {
     const SCALARS: &[TypeOid] = &[
@@ -293,7 +356,14 @@ impl Argument {
 /// Returns the lists of types with which a function is called.
 fn type_lists(entry: &FunctionEntry) -> Vec<Vec<TypeOid>> {
     let pseudo = entry.arguments.iter().any(|oid| !concrete(*oid).is_empty());
-    let count = if pseudo { 6 } else { 1 };
+    let is_array = entry.arguments.iter().any(|oid| [2277, 5078].contains(&oid.0));
+    let count = if pseudo && !is_array {
+        6
+    } else if pseudo {
+        2
+    } else {
+        1
+    };
     let mut lists: Vec<Vec<TypeOid>> = (0..count)
         .map(|pick| {
             let own = |oid: &TypeOid| {
@@ -315,9 +385,17 @@ fn type_lists(entry: &FunctionEntry) -> Vec<Vec<TypeOid>> {
 fn calls(entry: &FunctionEntry, types: &[TypeOid]) -> Vec<Vec<Argument>> {
     let columns: Vec<Vec<Option<&'static str>>> = types
         .iter()
-        .map(|oid| {
+        .enumerate()
+        .map(|(index, oid)| {
             let null = (!entry.is_strict).then_some(None);
-            grid(*oid).iter().map(|text| Some(*text)).chain(null).collect()
+            let values = match (entry.name, index) {
+                ("to_char", 1) if find_type(types[0]).is_some_and(|one| one.category == 'N') => {
+                    NUMBER_PATTERNS
+                }
+                ("to_char", 1) => TIME_PATTERNS,
+                _ => grid(*oid),
+            };
+            values.iter().map(|text| Some(*text)).chain(null).collect()
         })
         .collect();
     let total: usize = columns.iter().map(Vec::len).product();
@@ -399,8 +477,11 @@ fn kernels_answer_as_postgresql_does() {
         }
         for types in type_lists(entry) {
             for call in calls(entry, &types) {
-                // Polymorphic results are of no kernel up to now.
-                let result_type = SqlType::new(entry.result);
+                // Polymorphic results are arrays of the type of an argument.
+                let is_array = |oid: &&TypeOid| find_type(**oid).is_some_and(|one| one.is_array());
+                let is_pseudo = SqlType::new(entry.result).is_pseudo();
+                let result = types.iter().find(is_array).filter(|_| is_pseudo);
+                let result_type = SqlType::new(*result.unwrap_or(&entry.result));
                 let Some(answer) = answer(entry, &call, result_type, &settings) else { continue };
                 let arguments: Vec<String> = call.iter().map(Argument::sql).collect();
                 expressions.push(format!(

@@ -46,6 +46,13 @@ pub(super) const KERNELS: &[KernelRow] = &[
             Some(_) => text_value(quoted(&cast_text(values, 0, context)?)),
         }),
     ),
+    (
+        "format(text,any) format(text)",
+        ScalarKernel::partial(format_values).accepting(|constants| match constants.first() {
+            Some(Some(SqlValue::Text(pattern))) => is_plain(pattern),
+            _ => false,
+        }),
+    ),
     ("num_nulls(any)", ScalarKernel::total(|values, _| Ok(nulls(values, true)))),
     ("num_nonnulls(any)", ScalarKernel::total(|values, _| Ok(nulls(values, false)))),
 ];
@@ -119,4 +126,44 @@ fn quoted(text: &str) -> String {
     }
     out.push('\'');
     out
+}
+
+/// Whether a pattern of `format` has `%s`, `%L` and `%%` only: names need the list of keywords.
+fn is_plain(pattern: &str) -> bool {
+    let mut letters = pattern.chars();
+    while let Some(letter) = letters.next() {
+        if letter == '%' && !matches!(letters.next(), Some('s' | 'L' | '%')) {
+            return false;
+        }
+    }
+    true
+}
+
+fn format_values(values: &[SqlValue], context: &KernelContext<'_>) -> Result<SqlValue, ValueError> {
+    let Some(SqlValue::Text(pattern)) = values.first() else { return Ok(SqlValue::Null) };
+    let mut out = String::new();
+    let mut letters = pattern.chars();
+    let mut next = 1;
+    while let Some(letter) = letters.next() {
+        if letter != '%' {
+            out.push(letter);
+            continue;
+        }
+        let kind = letters.next();
+        if kind == Some('%') {
+            out.push('%');
+            continue;
+        }
+        let value = values.get(next);
+        let value =
+            value.ok_or_else(|| ValueError::invalid_parameter("too few arguments for format()"))?;
+        let text = value.to_text(type_of(next, context)?, context.settings);
+        match (kind, text) {
+            (Some('s'), text) => out.push_str(&text.unwrap_or_default()),
+            (_, Some(text)) => out.push_str(&quoted(&text)),
+            (_, None) => out.push_str("NULL"),
+        }
+        next += 1;
+    }
+    text_value(out)
 }

@@ -54,6 +54,23 @@ pub(super) const KERNELS: &[KernelRow] = &[
         }),
     ),
     (
+        "min_scale(numeric)",
+        ScalarKernel::total(|values, _| {
+            let least = least_scale(numeric(values, 0)?);
+            Ok(least.map_or(SqlValue::Null, SqlValue::Integer))
+        }),
+    ),
+    (
+        "trim_scale(numeric)",
+        ScalarKernel::total(|values, _| {
+            let value = numeric(values, 0)?;
+            match least_scale(value) {
+                Some(least) => made(value.truncate(least)),
+                None => Ok(SqlValue::Numeric(value.clone())),
+            }
+        }),
+    ),
+    (
         "width_bucket(float8,float8,float8,int4)",
         ScalarKernel::partial(|values, _| float_bucket(values)),
     ),
@@ -97,6 +114,14 @@ fn two(
     compute: fn(&ExactNumeric, &ExactNumeric) -> Result<ExactNumeric, ValueError>,
 ) -> Result<SqlValue, ValueError> {
     made(compute(numeric(values, 0)?, numeric(values, 1)?))
+}
+
+/// Returns how many digits behind the point are no zeros at the end.
+fn least_scale(value: &ExactNumeric) -> Option<i32> {
+    value.scale()?;
+    let text = value.to_string();
+    let (_, behind) = text.split_once('.').unwrap_or(("", ""));
+    i32::try_from(behind.trim_end_matches('0').len()).ok()
 }
 
 fn square_root(value: &ExactNumeric) -> Result<SqlValue, ValueError> {

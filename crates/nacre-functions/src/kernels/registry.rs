@@ -6,16 +6,17 @@ use std::sync::LazyLock;
 use nacre_types::catalog::{TypeOid, find_type_named};
 
 use super::{
-    ScalarKernel, arrays, bytes, comparisons, concatenation, datetimes, fields, floats, integers,
-    intervals, numerics, patterns, regular, text_parts, texts,
+    ScalarKernel, arrays, bytes, casts, comparisons, concatenation, datetimes, fields, floats,
+    integers, intervals, number_format, numerics, patterns, regular, text_parts, texts,
+    time_format,
 };
-use crate::catalog::{OperatorEntry, all_operators, functions_named};
+use crate::catalog::{FunctionEntry, OperatorEntry, all_operators, functions_named};
 
 /// A kernel with the functions that it computes: `left(text,int4)`, several apart by blanks.
 pub(super) type KernelRow = (&'static str, ScalarKernel);
 
 /// The kernels that are registered by name.
-const TABLES: [&[KernelRow]; 13] = [
+const TABLES: [&[KernelRow]; 15] = [
     arrays::KERNELS,
     bytes::KERNELS,
     concatenation::KERNELS,
@@ -24,11 +25,13 @@ const TABLES: [&[KernelRow]; 13] = [
     floats::KERNELS,
     integers::KERNELS,
     intervals::KERNELS,
+    number_format::KERNELS,
     numerics::KERNELS,
     patterns::KERNELS,
     regular::KERNELS,
     text_parts::KERNELS,
     texts::KERNELS,
+    time_format::KERNELS,
 ];
 
 static KERNELS: LazyLock<HashMap<u32, ScalarKernel>> = LazyLock::new(|| {
@@ -39,7 +42,11 @@ static KERNELS: LazyLock<HashMap<u32, ScalarKernel>> = LazyLock::new(|| {
     let by_name = rows.flat_map(|(names, kernel)| {
         names.split(' ').filter_map(move |name| Some((function_of(name)?, *kernel)))
     });
-    by_operator.chain(by_name).collect()
+    let by_cast = casts::cast_kernels().filter_map(|(name, source, kernel)| {
+        let is_own = |entry: &&FunctionEntry| entry.arguments == [source];
+        functions_named(name).find(is_own).map(|entry| (entry.oid, kernel))
+    });
+    by_cast.chain(by_operator).chain(by_name).collect()
 });
 
 /// Returns what computes the function with that OID.
