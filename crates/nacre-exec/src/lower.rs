@@ -53,15 +53,17 @@ mod operators;
 mod predicates;
 mod query;
 mod relations;
+mod row_call;
 mod row_expression;
 mod row_nodes;
-mod row_operators;
+mod session;
 mod set_operations;
 mod stored;
 mod window_frames;
 mod windows;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};
+use nacre_types::ValueSettings;
 
 use crate::plan::PhysicalPlan;
 
@@ -73,7 +75,7 @@ pub use stored::{StoredRelation, StoredRelations};
 /// Deepest plan: below the 1,000 levels that the executor opens.
 const LEVELS_MAX: usize = 900;
 
-/// Makes the physical plan of a bound query.
+/// Makes the physical plan of a bound query, for one execution by a session with these settings.
 ///
 /// ```text
 /// select sum(price * discount) from t where day < date '1995-01-01' and price % 2 = 0
@@ -83,6 +85,14 @@ const LEVELS_MAX: usize = 900;
 /// # Errors
 /// [`LoweringError::NotSupported`] names what the executor has not with the same meaning.
 pub fn lower_query(
+    query: &QueryPlan,
+    relations: &dyn StoredRelations,
+    settings: &ValueSettings,
+) -> Result<PhysicalQuery, LoweringError> {
+    session::with_settings(settings, || lower_outputs(query, relations))
+}
+
+fn lower_outputs(
     query: &QueryPlan,
     relations: &dyn StoredRelations,
 ) -> Result<PhysicalQuery, LoweringError> {

@@ -16,7 +16,7 @@ use nacre_plan::algebra::{
 use nacre_plan::definition::RelationId;
 use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics, optimize};
 use nacre_store::{ColumnDef, OpenOptions, Store, TableSchema, Value};
-use nacre_types::SqlType;
+use nacre_types::{SqlType, ValueSettings};
 use support::statements::{TestDatabase, Texts, sorted, table_of, texts};
 
 /// Rows of the tables `few`, `more` and `many`.
@@ -116,7 +116,7 @@ impl TestDatabase {
     }
 
     fn description(&self, plan: &QueryPlan) -> OperatorDescription {
-        lower_query(plan, self).unwrap().plan.root.describe()
+        lower_query(plan, self, &ValueSettings::default()).unwrap().plan.root.describe()
     }
 }
 

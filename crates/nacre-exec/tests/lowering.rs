@@ -291,6 +291,11 @@ fn grouping_sets_have_the_answers_of_postgresql() {
 }
 
 #[test]
+fn functions_and_casts_have_the_answers_of_postgresql() {
+    compare_with_answers(include_str!("answers/functions.txt"));
+}
+
+#[test]
 fn other_aggregates_have_the_answers_of_postgresql() {
     compare_with_answers(include_str!("answers/aggregates.txt"));
 }
@@ -391,7 +396,9 @@ fn window_functions_answer_as_those_of_postgresql() {
 fn windows_that_one_sort_serves_are_one_node() {
     let (database, _) = test_database();
     let windows = |sql: &str| {
-        let query = nacre_exec::lower::lower_query(&database.bind(sql), &database).unwrap();
+        let query =
+            nacre_exec::lower::lower_query(&database.bind(sql), &database, &Default::default())
+                .unwrap();
         let mut found = Vec::new();
         let mut next = Some(query.plan.root.describe());
         while let Some(mut operator) = next {

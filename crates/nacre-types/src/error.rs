@@ -78,6 +78,24 @@ value_errors! {
     OutOfRange, out_of_range, "22003";
     /// A divisor is zero.
     DivisionByZero, division_by_zero, "22012";
+    /// A root or power is not a real number.
+    PowerArgument, power_argument, "2201F";
+    /// A logarithm of what is not above zero.
+    LogarithmArgument, logarithm_argument, "2201E";
+    /// Bounds or a count of `width_bucket` are refused.
+    BucketArgument, bucket_argument, "2201G";
+    /// A length of a part of a text is negative.
+    Substring, substring, "22011";
+    /// A pattern of LIKE ends in its escape.
+    EscapeSequence, escape_sequence, "22025";
+    /// An escape is longer than a character.
+    EscapeCharacter, escape_character, "22019";
+    /// A regular expression is malformed.
+    RegularExpression, regular_expression, "2201B";
+    /// A pattern of SIMILAR TO has too many parts.
+    EscapeOctet, escape_octet, "2200C";
+    /// A value is null that may not be.
+    NullNotAllowed, null_not_allowed, "22004";
     /// A text has not the form of a date, a time or an interval.
     DatetimeFormat, datetime_format, "22007";
     /// A field of a date, or the whole, is outside of its range.

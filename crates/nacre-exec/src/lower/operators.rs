@@ -2,7 +2,7 @@
 //!
 //! Not here, since the executor does not do the same: arithmetic on floats (it reports overflow in
 //! other words and no underflow, and adds in any order) and quotients of numerics (their scale
-//! depends on the values; `row_operators` has them for few rows).
+//! depends on the values; `row_call` has them for few rows).
 
 use nacre_column::CompareOp;
 use nacre_types::catalog::TypeOid;

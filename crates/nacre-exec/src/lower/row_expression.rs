@@ -1,38 +1,25 @@
 //! Expressions that are evaluated on one row of SQL values.
 //!
 //! Values are computed as PostgreSQL computes them, digit by digit, at about a microsecond for each
-//! operator: for constants, and for rows where vectors do not compute them (`row_nodes`).
+//! operator, by the kernels of `nacre-functions`: for constants, and for rows where vectors do not
+//! compute them (`row_nodes`).
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use nacre_functions::catalog::OperatorEntry;
+use nacre_functions::catalog::{FunctionEntry, OperatorEntry, find_function};
+use nacre_functions::kernels::{KernelContext, cast_never_fails, compare_values, has_text};
 use nacre_plan::algebra::{CastStep, ColumnId, ScalarExpression, ScalarKind, TruthValue};
-use nacre_types::catalog::{CastContext, TypeOid};
-use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings, cast_value};
+use nacre_types::catalog::CastContext;
+use nacre_types::{
+    CastPath, SqlType, SqlValue, ValueError, ValueSettings, cast_value, find_cast_path,
+};
 
 use super::form::ValueForm;
-use super::operators::integer_limit;
-use super::row_operators::{
-    RowFunction, apply_operator, compare_values, fails_of_zero_only, is_row_operator,
-    operator_may_fail,
-};
+use super::row_call::RowCall;
+use super::session::session_settings;
 use crate::error::ExecError;
 use crate::value::{ScalarValue, ValueClass};
-
-/// Types among which casts depend on no setting of the session.
-const CAST_GROUPS: [&[TypeOid]; 4] = [
-    &[
-        TypeOid::INT2,
-        TypeOid::INT4,
-        TypeOid::INT8,
-        TypeOid::NUMERIC,
-        TypeOid::FLOAT4,
-        TypeOid::FLOAT8,
-    ],
-    &[TypeOid::TEXT, TypeOid::VARCHAR, TypeOid::BPCHAR],
-    &[TypeOid::DATE, TypeOid::TIMESTAMP],
-    &[TypeOid::BOOL],
-];
 
 /// An expression over the inputs of a row, which are counted from 0.
 #[derive(Debug)]
@@ -43,12 +30,9 @@ pub(super) enum RowExpression {
         sql_type: SqlType,
     },
     Constant(SqlValue),
-    Operator {
-        operator: &'static OperatorEntry,
-        operands: Vec<Self>,
-    },
-    Function {
-        function: RowFunction,
+    /// A function or an operator.
+    Call {
+        call: RowCall,
         arguments: Vec<Self>,
     },
     Cast {
@@ -56,6 +40,8 @@ pub(super) enum RowExpression {
         source: SqlType,
         target: SqlType,
         context: CastContext,
+        settings: Arc<ValueSettings>,
+        may_fail: bool,
     },
     Junction {
         operands: Vec<Self>,
@@ -68,11 +54,11 @@ pub(super) enum RowExpression {
         value: TruthValue,
     },
     IsDistinct {
-        operator: &'static OperatorEntry,
+        equality: RowCall,
         operands: Vec<Self>,
     },
     Quantified {
-        operator: &'static OperatorEntry,
+        test: RowCall,
         operand: Box<Self>,
         elements: Vec<Self>,
         is_all: bool,
@@ -86,9 +72,10 @@ pub(super) enum RowExpression {
     Extreme {
         arguments: Vec<Self>,
         is_greatest: bool,
+        sql_type: SqlType,
     },
     NullIf {
-        operator: &'static OperatorEntry,
+        equality: RowCall,
         operands: Vec<Self>,
     },
 }
@@ -109,12 +96,12 @@ impl RowExpression {
         Some(match &expression.kind {
             ScalarKind::Column(column) => return read(*column, sql_type),
             ScalarKind::Constant(value) => Self::Constant(value.0.clone()),
-            ScalarKind::Operator { operator, operands } if is_row_operator(operator) => {
-                Self::Operator { operator, operands: compile_all(operands, read)? }
+            ScalarKind::Operator { operator, operands } => {
+                let function = find_function(operator.function)?;
+                return compile_call(function, operands, sql_type, read);
             }
             ScalarKind::Function { function, arguments } => {
-                let function = RowFunction::of_oid(function.oid)?;
-                Self::Function { function, arguments: compile_all(arguments, read)? }
+                return compile_call(function, arguments, sql_type, read);
             }
             ScalarKind::Cast { operand, method } => {
                 let (source, target) = (operand.sql_type, sql_type);
@@ -130,17 +117,19 @@ impl RowExpression {
             ScalarKind::IsTruth { operand, value } => {
                 Self::IsTruth { operand: compile_box(operand, read)?, value: *value }
             }
-            ScalarKind::IsDistinct { operator, operands } if is_row_operator(operator) => {
-                Self::IsDistinct { operator, operands: compile_all(operands, read)? }
+            ScalarKind::IsDistinct { operator, operands } => {
+                let equality = test_call(operator, operands)?;
+                Self::IsDistinct { equality, operands: compile_all(operands, read)? }
             }
-            ScalarKind::NullIf { operator, operands } if is_row_operator(operator) => {
-                Self::NullIf { operator, operands: compile_all(operands, read)? }
+            ScalarKind::NullIf { operator, operands } => {
+                let equality = test_call(operator, operands)?;
+                Self::NullIf { equality, operands: compile_all(operands, read)? }
             }
-            ScalarKind::Quantified { operator, operand, elements, is_all }
-                if is_row_operator(operator) =>
-            {
+            ScalarKind::Quantified { operator, operand, elements, is_all } => {
+                let first = elements.first()?;
+                let test = test_call(operator, &[(**operand).clone(), first.clone()])?;
                 Self::Quantified {
-                    operator,
+                    test,
                     operand: compile_box(operand, read)?,
                     elements: compile_all(elements, read)?,
                     is_all: *is_all,
@@ -161,7 +150,7 @@ impl RowExpression {
             ScalarKind::Coalesce(arguments) => Self::Coalesce(compile_all(arguments, read)?),
             ScalarKind::Extreme { arguments, is_greatest } => {
                 let arguments = compile_all(arguments, read)?;
-                Self::Extreme { arguments, is_greatest: *is_greatest }
+                Self::Extreme { arguments, is_greatest: *is_greatest, sql_type }
             }
             _ => return None,
         })
@@ -170,8 +159,7 @@ impl RowExpression {
     fn children(&self) -> Vec<&Self> {
         match self {
             Self::Input { .. } | Self::Constant(_) => Vec::new(),
-            Self::Operator { operands: all, .. }
-            | Self::Function { arguments: all, .. }
+            Self::Call { arguments: all, .. }
             | Self::Junction { operands: all, .. }
             | Self::IsDistinct { operands: all, .. }
             | Self::NullIf { operands: all, .. }
@@ -214,22 +202,13 @@ impl RowExpression {
         match self {
             _ if !self.has_inputs() => false,
             Self::Input { form, .. } => form.may_fail(),
-            Self::Operator { operator, operands } => {
-                let is_safe = fails_of_zero_only(operator)
-                    && operands.get(1).is_some_and(Self::is_constant_but_zero);
-                operator_may_fail(operator) && !is_safe
-            }
-            Self::Cast { source, target, .. } => {
-                integer_limit(source.oid()).is_none() || target.oid() != TypeOid::NUMERIC
-            }
-            Self::Function { .. } => true,
+            Self::Call { call, .. }
+            | Self::IsDistinct { equality: call, .. }
+            | Self::NullIf { equality: call, .. }
+            | Self::Quantified { test: call, .. } => call.may_fail(),
+            Self::Cast { may_fail, .. } => *may_fail,
             _ => false,
         }
-    }
-
-    fn is_constant_but_zero(&self) -> bool {
-        let value = || self.evaluate(&|_| ScalarValue::Null(ValueClass::Bool));
-        !self.has_inputs() && matches!(value(), Ok(SqlValue::Numeric(value)) if !value.is_zero())
     }
 
     /// Computes the value for a row.
@@ -242,15 +221,9 @@ impl RowExpression {
                 form.decode(inputs(*number), *sql_type).map_err(value_error)
             }
             Self::Constant(value) => Ok(value.clone()),
-            Self::Operator { operator, operands } => {
-                apply_operator(operator, &evaluate_all(operands, inputs)?)
-            }
-            Self::Function { function, arguments } => {
-                function.apply(&evaluate_all(arguments, inputs)?)
-            }
-            Self::Cast { operand, source, target, context } => {
-                let settings = ValueSettings::default();
-                cast_value(operand.evaluate(inputs)?, *source, *target, *context, &settings)
+            Self::Call { call, arguments } => call.apply(&evaluate_all(arguments, inputs)?),
+            Self::Cast { operand, source, target, context, settings, .. } => {
+                cast_value(operand.evaluate(inputs)?, *source, *target, *context, settings)
             }
             Self::Junction { operands, is_and } => junction(operands, *is_and, inputs),
             Self::Not(operand) => {
@@ -265,20 +238,20 @@ impl RowExpression {
                 };
                 Ok(SqlValue::Boolean(truth(&operand.evaluate(inputs)?)? == wanted))
             }
-            Self::IsDistinct { operator, operands } => {
+            Self::IsDistinct { equality, operands } => {
                 let values = evaluate_all(operands, inputs)?;
                 let nulls = values.iter().filter(|value| value.is_null()).count();
                 Ok(SqlValue::Boolean(match nulls {
-                    0 => truth(&apply_operator(operator, &values)?)? != Some(true),
+                    0 => truth(&equality.apply(&values)?)? != Some(true),
                     nulls => nulls == 1,
                 }))
             }
-            Self::Quantified { operator, operand, elements, is_all } => {
+            Self::Quantified { test, operand, elements, is_all } => {
                 let operand = operand.evaluate(inputs)?;
                 let mut result = Some(*is_all);
                 for element in elements {
                     let values = [operand.clone(), element.evaluate(inputs)?];
-                    match truth(&apply_operator(operator, &values)?)? {
+                    match truth(&test.apply(&values)?)? {
                         Some(holds) if holds != *is_all => return Ok(SqlValue::Boolean(holds)),
                         Some(_) => {}
                         None => result = None,
@@ -312,22 +285,30 @@ impl RowExpression {
                 }
                 Ok(SqlValue::Null)
             }
-            Self::Extreme { arguments, is_greatest } => {
+            Self::Extreme { arguments, is_greatest, sql_type } => {
+                let settings = ValueSettings::default();
+                let types = [*sql_type, *sql_type];
+                let context = KernelContext {
+                    argument_types: &types,
+                    result_type: *sql_type,
+                    settings: &settings,
+                };
                 let wanted = if *is_greatest { Ordering::Greater } else { Ordering::Less };
                 let mut extreme = SqlValue::Null;
                 for argument in arguments {
                     let value = argument.evaluate(inputs)?;
                     let is_better = !value.is_null()
-                        && (extreme.is_null() || compare_values(&value, &extreme)? == wanted);
+                        && (extreme.is_null()
+                            || compare_values(&value, &extreme, &context)? == wanted);
                     if is_better {
                         extreme = value;
                     }
                 }
                 Ok(extreme)
             }
-            Self::NullIf { operator, operands } => {
+            Self::NullIf { equality, operands } => {
                 let mut values = evaluate_all(operands, inputs)?;
-                if truth(&apply_operator(operator, &values)?)? == Some(true) || values.is_empty() {
+                if truth(&equality.apply(&values)?)? == Some(true) || values.is_empty() {
                     return Ok(SqlValue::Null);
                 }
                 Ok(values.swap_remove(0))
@@ -351,23 +332,60 @@ fn compile_box(
     RowExpression::compile(expression, read).map(Box::new)
 }
 
+/// Makes a call of a function; its arguments without inputs are computed at once.
+fn compile_call(
+    function: &'static FunctionEntry,
+    arguments: &[ScalarExpression],
+    result_type: SqlType,
+    read: &mut ColumnReader<'_>,
+) -> Option<RowExpression> {
+    let types = arguments.iter().map(|argument| argument.sql_type).collect();
+    let arguments = compile_all(arguments, read)?.into_iter().map(folded).collect::<Vec<_>>();
+    let constants = arguments.iter().map(|argument| match argument {
+        RowExpression::Constant(value) => Some(value),
+        _ => None,
+    });
+    let constants: Vec<Option<&SqlValue>> = constants.collect();
+    let call = RowCall::of_function(function, types, result_type, &constants)?;
+    Some(RowExpression::Call { call, arguments })
+}
+
+/// Returns the value of what has no inputs, unless it fails.
+fn folded(expression: RowExpression) -> RowExpression {
+    if expression.has_inputs() {
+        return expression;
+    }
+    let nothing = |_| ScalarValue::Null(ValueClass::Bool);
+    expression.evaluate(&nothing).map_or(expression, RowExpression::Constant)
+}
+
+/// Makes the call of an operator that tests two values.
+fn test_call(operator: &'static OperatorEntry, operands: &[ScalarExpression]) -> Option<RowCall> {
+    let types = operands.iter().map(|operand| operand.sql_type).collect();
+    let unknown = vec![None; operands.len()];
+    RowCall::of_operator(operator, types, SqlType::BOOLEAN, &unknown)
+}
+
 fn compile_cast(
     operand: Box<RowExpression>,
     source: SqlType,
     target: SqlType,
     method: CastStep,
 ) -> Option<RowExpression> {
-    let is_among =
-        |group: &&[TypeOid]| group.contains(&source.oid()) && group.contains(&target.oid());
-    if !CAST_GROUPS.iter().any(is_among) {
-        return None;
-    }
     let (target, context) = match method {
         CastStep::Type(_) => (target.without_modifier(), CastContext::Explicit),
         CastStep::Modifier { is_explicit: true } => (target, CastContext::Explicit),
         CastStep::Modifier { is_explicit: false } => (target, CastContext::Implicit),
     };
-    Some(RowExpression::Cast { operand, source, target, context })
+    if !has_text(source) || !has_text(target) {
+        return None;
+    }
+    let path = find_cast_path(source, target, context)?;
+    let is_type = matches!(method, CastStep::Type(_));
+    let is_same = is_type && path == CastPath::Binary && source.oid() == target.oid();
+    let is_total = is_same || is_type && cast_never_fails(source.oid(), target.oid());
+    let settings = session_settings();
+    Some(RowExpression::Cast { operand, source, target, context, settings, may_fail: !is_total })
 }
 
 fn evaluate_all(

@@ -85,7 +85,8 @@ impl TestDatabase {
 
     /// As [`Self::run`], of a statement that was bound.
     pub(crate) fn run_plan(&self, plan: &QueryPlan, sql: &str) -> Result<Texts, String> {
-        let query = lower_query(plan, self).map_err(|error| error.to_string())?;
+        let query = lower_query(plan, self, &ValueSettings::default())
+            .map_err(|error| error.to_string())?;
         let mut answers = self.pools.iter().map(|pool| {
             let mut stream = pool
                 .execute(query.plan.clone(), QueryOptions::default())

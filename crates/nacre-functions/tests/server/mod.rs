@@ -29,6 +29,22 @@ create temp table questions (number serial, expression text);
 copy questions (expression) from stdin;
 ";
 
+/// Computes an expression: `=` and the text in hexadecimal digits, `NULL`, or the SQLSTATE.
+const VALUE_OF: &str = "
+create function pg_temp.value_of(expression text) returns text language plpgsql as $$
+declare answer text; nothing boolean;
+begin
+    execute 'select format(''%s'', x), num_nulls(x) > 0 from (select ' || expression || ' as x) s'
+        into answer, nothing;
+    return case when nothing then 'NULL'
+        else '=' || encode(convert_to(answer, 'UTF8'), 'hex') end;
+exception when others then
+    return sqlstate;
+end $$;
+create temp table calls (number serial, expression text);
+copy calls (expression) from stdin;
+";
+
 /// A running server; it ends with this value.
 pub(crate) struct TestServer {
     directory: TempDir,
@@ -132,6 +148,18 @@ impl TestServer {
     /// Returns the rows of a query, fields apart by tabs.
     pub(crate) fn rows(&self, query: &str) -> Vec<String> {
         self.run(&format!("{query};"))
+    }
+
+    /// Returns for each expression its value: `=` and the text in hexadecimal digits, `NULL`, or the
+    /// SQLSTATE that refuses it.
+    pub(crate) fn values_of(&self, zone: &str, expressions: &[String]) -> Vec<String> {
+        let mut script = format!("set timezone = '{zone}';\n{VALUE_OF}");
+        for expression in expressions {
+            script.push_str(&expression.replace('\\', "\\\\").replace('\n', "\\n"));
+            script.push('\n');
+        }
+        script.push_str("\\.\nselect pg_temp.value_of(expression) from calls order by number;\n");
+        self.run(&script)
     }
 
     /// Returns for each expression the OID of its type, or the SQLSTATE that refuses it.

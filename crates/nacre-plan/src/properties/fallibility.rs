@@ -1,10 +1,11 @@
 //! Which expressions and queries may be evaluated for more rows than the query says: infallible
 //! and deterministic ones.
 //!
-//! The lists name the safe ones; all others stay where SQL puts them.
+//! What may fail of functions and casts `nacre-functions` says, to the executor as well.
 
-use nacre_functions::catalog::{FunctionEntry, OperatorEntry, Volatility, find_function};
+use nacre_functions::catalog::{OperatorEntry, Volatility, find_function, operators_named};
 use nacre_functions::coercion::CoercionPathway;
+use nacre_functions::kernels::{KernelFallibility, call_fallibility, cast_never_fails};
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
@@ -17,86 +18,6 @@ use crate::algebra::{
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 /// Names of LIKE and ILIKE and their opposites.
 const PATTERN_TESTS: [&str; 4] = ["~~", "!~~", "~~*", "!~~*"];
-
-/// Types whose comparisons, also with each other, never fail.
-const COMPARED_TYPES: [TypeOid; 20] = [
-    TypeOid::BOOL,
-    TypeOid::INT2,
-    TypeOid::INT4,
-    TypeOid::INT8,
-    TypeOid::NUMERIC,
-    TypeOid::FLOAT4,
-    TypeOid::FLOAT8,
-    TypeOid::TEXT,
-    TypeOid::VARCHAR,
-    TypeOid::BPCHAR,
-    TypeOid::CHAR,
-    TypeOid::NAME,
-    TypeOid::BYTEA,
-    TypeOid::UUID,
-    TypeOid::OID,
-    TypeOid::DATE,
-    TypeOid::TIME,
-    TypeOid::TIMESTAMP,
-    TypeOid::TIMESTAMPTZ,
-    TypeOid::INTERVAL,
-];
-
-/// Casts by a function that have a value for every one of the source.
-const WIDENING_CASTS: [(TypeOid, TypeOid); 13] = [
-    (TypeOid::INT2, TypeOid::INT4),
-    (TypeOid::INT2, TypeOid::INT8),
-    (TypeOid::INT2, TypeOid::NUMERIC),
-    (TypeOid::INT2, TypeOid::FLOAT4),
-    (TypeOid::INT2, TypeOid::FLOAT8),
-    (TypeOid::INT4, TypeOid::INT8),
-    (TypeOid::INT4, TypeOid::NUMERIC),
-    (TypeOid::INT4, TypeOid::FLOAT8),
-    (TypeOid::INT8, TypeOid::NUMERIC),
-    (TypeOid::INT8, TypeOid::FLOAT8),
-    (TypeOid::FLOAT4, TypeOid::FLOAT8),
-    (TypeOid::BPCHAR, TypeOid::TEXT),
-    (TypeOid::BPCHAR, TypeOid::VARCHAR),
-];
-
-/// Functions that have a value for all arguments, and in one statement always the same.
-const INFALLIBLE_FUNCTIONS: [&str; 19] = [
-    "lower",
-    "upper",
-    "initcap",
-    "length",
-    "char_length",
-    "character_length",
-    "octet_length",
-    "btrim",
-    "ltrim",
-    "rtrim",
-    "reverse",
-    "left",
-    "right",
-    "strpos",
-    "position",
-    "starts_with",
-    "now",
-    "transaction_timestamp",
-    "statement_timestamp",
-];
-
-/// Fields that `extract` has of dates and timestamps.
-const DATE_FIELDS: [&str; 12] = [
-    "year",
-    "quarter",
-    "month",
-    "week",
-    "day",
-    "dow",
-    "doy",
-    "isodow",
-    "isoyear",
-    "decade",
-    "century",
-    "millennium",
-];
 
 /// Aggregates that have a value for all rows; sums and averages only of exact numbers.
 const INFALLIBLE_AGGREGATES: [&str; 6] = ["count", "min", "max", "bool_and", "bool_or", "every"];
@@ -161,11 +82,9 @@ fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
         | ScalarKind::IsTruth { .. }
         | ScalarKind::Case { .. }
         | ScalarKind::Coalesce(_) => true,
-        ScalarKind::Extreme { .. } => COMPARED_TYPES.contains(&expression.sql_type.oid()),
+        ScalarKind::Extreme { .. } => is_ordered(expression.sql_type.oid()),
         ScalarKind::Operator { operator, operands } => {
-            is_comparison(operator)
-                || is_pattern_test(operator, operands)
-                || (with_numerics && is_numeric_arithmetic(operator))
+            is_infallible_call(operator.function, operands, with_numerics)
         }
         ScalarKind::IsDistinct { operator, .. }
         | ScalarKind::NullIf { operator, .. }
@@ -173,7 +92,9 @@ fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
         ScalarKind::Cast { operand, method } => {
             is_widening(operand, expression.sql_type.oid(), *method)
         }
-        ScalarKind::Function { function, arguments } => is_infallible_function(function, arguments),
+        ScalarKind::Function { function, arguments } => {
+            is_infallible_call(function.oid, arguments, with_numerics)
+        }
         ScalarKind::UnknownLiteral(_)
         | ScalarKind::Aggregate(_)
         | ScalarKind::Subquery(_)
@@ -188,10 +109,17 @@ fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
 
 /// Whether an operator is a comparison that never fails.
 pub(crate) fn is_comparison(operator: &OperatorEntry) -> bool {
-    let is_compared = |oid: TypeOid| COMPARED_TYPES.contains(&oid);
+    let unknown = [None, None];
     COMPARISONS.contains(&operator.name)
-        && operator.left.is_some_and(is_compared)
-        && is_compared(operator.right)
+        && operator.left.is_some()
+        && call_fallibility(operator.function, &unknown) == KernelFallibility::Never
+}
+
+/// Whether values of a type compare, and never fail.
+fn is_ordered(oid: TypeOid) -> bool {
+    let oid = if oid == TypeOid::VARCHAR { TypeOid::TEXT } else { oid };
+    let is_own = |one: &&OperatorEntry| one.left == Some(oid) && one.right == oid;
+    operators_named("<").find(is_own).is_some_and(is_comparison)
 }
 
 /// Whether an equality holds for one value of each side at most: clocks that are set back show two
@@ -206,57 +134,28 @@ pub(crate) fn is_like(operator: &OperatorEntry) -> bool {
     PATTERN_TESTS.contains(&operator.name)
 }
 
-/// Whether it is a sum, difference or product of numerics.
-fn is_numeric_arithmetic(operator: &OperatorEntry) -> bool {
-    ["+", "-", "*"].contains(&operator.name)
-        && operator.right == TypeOid::NUMERIC
-        && operator.left.is_none_or(|left| left == TypeOid::NUMERIC)
-}
-
-fn is_infallible_function(function: &FunctionEntry, arguments: &[ScalarExpression]) -> bool {
-    if INFALLIBLE_FUNCTIONS.contains(&function.name) {
-        return true;
-    }
-    let constant = |index: usize| match &arguments.get(index)?.kind {
-        ScalarKind::Constant(value) => Some(&value.0),
+/// Whether a call has a value for all arguments beside its constants, and in one statement always
+/// the same: no function that computes something is volatile.
+fn is_infallible_call(oid: u32, arguments: &[ScalarExpression], with_sizes: bool) -> bool {
+    let constants = arguments.iter().map(|argument| match &argument.kind {
+        ScalarKind::Constant(ConstantValue(value)) => Some(value),
         _ => None,
-    };
-    match (function.name, arguments.len()) {
-        ("extract", 2) => match constant(0) {
-            Some(SqlValue::Text(field)) => {
-                let moments = [TypeOid::DATE, TypeOid::TIMESTAMP, TypeOid::TIMESTAMPTZ];
-                DATE_FIELDS.contains(&field.as_str())
-                    && function.arguments.get(1).is_some_and(|own| moments.contains(own))
-            }
-            _ => false,
-        },
-        // A negative length is an error.
-        ("substring" | "substr", 3) => {
-            matches!(constant(2), Some(SqlValue::Integer(length)) if *length >= 0)
-        }
-        ("substring" | "substr", 2) => function.arguments.get(1) == Some(&TypeOid::INT4),
-        _ => false,
+    });
+    let constants: Vec<Option<&SqlValue>> = constants.collect();
+    match call_fallibility(oid, &constants) {
+        KernelFallibility::Never => true,
+        KernelFallibility::BySize => with_sizes,
+        KernelFallibility::ByValue => false,
     }
-}
-
-/// Whether it is LIKE with an infallible pattern, which does not end in an escape.
-fn is_pattern_test(operator: &OperatorEntry, operands: &[ScalarExpression]) -> bool {
-    let [_, pattern] = operands else { return false };
-    let ScalarKind::Constant(ConstantValue(SqlValue::Text(pattern))) = &pattern.kind else {
-        return false;
-    };
-    let escapes = pattern.bytes().rev().take_while(|byte| *byte == b'\\').count();
-    is_like(operator) && operator.right == TypeOid::TEXT && escapes % 2 == 0
 }
 
 fn is_widening(operand: &ScalarExpression, target: TypeOid, method: CastStep) -> bool {
     match method {
         CastStep::Type(CoercionPathway::Same) => true,
-        CastStep::Type(CoercionPathway::Function) => {
-            WIDENING_CASTS.contains(&(operand.sql_type.oid(), target))
+        CastStep::Type(CoercionPathway::Function | CoercionPathway::InputOutput) => {
+            cast_never_fails(operand.sql_type.oid(), target)
         }
-        CastStep::Type(CoercionPathway::InputOutput | CoercionPathway::Elements)
-        | CastStep::Modifier { .. } => false,
+        CastStep::Type(CoercionPathway::Elements) | CastStep::Modifier { .. } => false,
     }
 }
 

@@ -80,7 +80,8 @@ pub(crate) fn compile(
 ) -> Result<Option<CompiledQuery>> {
     let relations = SnapshotRelations::new(planner.store(), moment, planner.acting());
     let is_forced = planner.settings().engine() == EngineChoice::Nacre;
-    let bound = match bind_query(&relations, &value_settings(planner), &parsed.query) {
+    let settings = value_settings(planner);
+    let bound = match bind_query(&relations, &settings, &parsed.query) {
         Ok(bound) if bound.parameters.is_empty() => bound,
         Ok(_) if !is_forced => return Ok(None),
         Ok(_) => return Err(crate::Error::not_supported("parameters")),
@@ -89,7 +90,7 @@ pub(crate) fn compile(
         Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
     };
     let bound = optimize(bound, &relations);
-    let query = match lower_query(&bound, &relations) {
+    let query = match lower_query(&bound, &relations, &settings) {
         Ok(query) => query,
         Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),
         Err(error) => {
@@ -244,7 +245,7 @@ fn sources(plan: &QueryPlan, relations: &SnapshotRelations<'_>) -> Vec<OutputSou
     plan.outputs.iter().map(|output| source(output.column)).collect()
 }
 
-/// Returns how the session reads texts of values.
+/// Returns how the session reads and writes texts of values.
 fn value_settings(planner: &Planner) -> ValueSettings {
     let mut settings = ValueSettings::default();
     let style = planner.settings().shown("DateStyle").unwrap_or_default();

@@ -4,11 +4,12 @@ use super::arithmetic::{rescaled_big, rescaled_small};
 use super::digits::{
     count_big, count_small, divide_rounded, divide_rounded_big, power_big, power_small,
 };
-use super::{ExactNumeric, FiniteParts, NumericClass};
+use super::{ExactNumeric, FiniteParts, NUMERIC_SCALE_MAX, NUMERIC_WHOLE_DIGITS_MAX, NumericClass};
 use crate::error::ValueError;
 
-/// Bound of the second argument of `round` and `trunc`; beyond it counts as the bound.
-const RESULT_SCALE_MAX: i32 = 2_000;
+/// Bounds of the second argument of `round` and `trunc`, those of the type; beyond one counts as it.
+const RESULT_SCALE_MIN: i32 = -(NUMERIC_WHOLE_DIGITS_MAX as i32) - 1;
+const RESULT_SCALE_MAX: i32 = NUMERIC_SCALE_MAX as i32;
 
 /// What happens to the digits that are dropped.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,7 +39,7 @@ impl ExactNumeric {
     /// # Errors
     /// 22003 beyond the limits of the type.
     pub fn round(&self, scale: i32) -> Result<Self, ValueError> {
-        let scale = scale.clamp(-RESULT_SCALE_MAX, RESULT_SCALE_MAX);
+        let scale = scale.clamp(RESULT_SCALE_MIN, RESULT_SCALE_MAX);
         self.rescale(scale, DroppedDigits::RoundHalfAway)
     }
 
@@ -47,7 +48,7 @@ impl ExactNumeric {
     /// # Errors
     /// 22003 beyond the limits of the type.
     pub fn truncate(&self, scale: i32) -> Result<Self, ValueError> {
-        let scale = scale.clamp(-RESULT_SCALE_MAX, RESULT_SCALE_MAX);
+        let scale = scale.clamp(RESULT_SCALE_MIN, RESULT_SCALE_MAX);
         self.rescale(scale, DroppedDigits::Truncate)
     }
 
@@ -123,7 +124,7 @@ impl ExactNumeric {
     fn rescale(&self, scale: i32, dropped: DroppedDigits) -> Result<Self, ValueError> {
         let NumericClass::Finite(parts) = self.class() else { return Ok(self.clone()) };
         let own = i32::from(parts.scale());
-        // Within 2000, or a scale of the type; both fit.
+        // A scale of the type fits.
         let shown = scale.max(0) as u16;
         if scale >= own {
             if let FiniteParts::Small(unscaled, from) = parts

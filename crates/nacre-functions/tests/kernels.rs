@@ -1,0 +1,517 @@
+//! Compares every kernel with a PostgreSQL 15 server, where its programs are: the text of the
+//! result or the SQLSTATE, over a grid of values of each argument type.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[allow(dead_code, reason = "what other tests need of it")]
+mod server;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use nacre_functions::catalog::{FunctionEntry, find_function};
+use nacre_functions::kernels::{KernelContext, KernelFallibility, all_kernels, scalar_kernel};
+use nacre_types::catalog::{TypeOid, find_type};
+use nacre_types::datetime::{SqlTimestamp, TimeZoneRules};
+use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
+
+use server::TestServer;
+
+/// Most calls of one function.
+const CALLS_MAX: usize = 160;
+
+/// Where clocks are set back and forth.
+const ZONE: &str = "Europe/Berlin";
+
+/// Functions of the clock, which differ between two moments.
+const CLOCK_FUNCTIONS: [&str; 2] = ["now", "transaction_timestamp"];
+
+/// Functions that refuse some arguments.
+const REFUSING: [&str; 8] = [
+    "similar_to_escape",
+    "to_char",
+    "width_bucket",
+    "array_append",
+    "array_prepend",
+    "array_cat",
+    "array_position",
+    "array_remove",
+];
+
+/// What PostgreSQL gets wrong: ages of infinities, and differences beyond 64 bits, which wrap.
+fn is_undefined(name: &str, expression: &str) -> bool {
+    let has = |part: &str| expression.contains(part);
+    name == "age" && has("infinity") || name == "timestamp_mi" && has("294276-12-31")
+}
+
+/// Returns texts of values of a type.
+fn grid(oid: TypeOid) -> &'static [&'static str] {
+    match find_type(oid).map_or("", |entry| entry.name) {
+        "bool" => &["t", "f"],
+        "int2" => &["0", "1", "-1", "7", "-32768", "32767", "100"],
+        "int4" => &[
+            "0",
+            "1",
+            "2",
+            "-1",
+            "-3",
+            "5",
+            "3",
+            "31",
+            "33",
+            "1000",
+            "-2147483648",
+            "2147483647",
+            "228",
+            "55296",
+            "1114112",
+            "2024",
+            "-44",
+        ],
+        "int8" => &[
+            "0",
+            "1",
+            "-1",
+            "12",
+            "-18",
+            "65",
+            "4294967296",
+            "-9223372036854775808",
+            "9223372036854775807",
+        ],
+        "numeric" => &[
+            "0",
+            "0.00",
+            "1",
+            "-1",
+            "2.5",
+            "-2.5",
+            "3.14159",
+            "1e-20",
+            "-0.5",
+            "123456789.987654321",
+            "1e30",
+            "99999999999999999999.5",
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "0.0001",
+            "12345",
+        ],
+        "float4" => &[
+            "0",
+            "-0",
+            "1",
+            "-1.5",
+            "2.5",
+            "1e38",
+            "-3e38",
+            "1e-45",
+            "NaN",
+            "Infinity",
+            "-Infinity",
+        ],
+        "float8" => &[
+            "0",
+            "-0",
+            "1",
+            "-1",
+            "0.5",
+            "-2.5",
+            "3.5",
+            "1e308",
+            "-1e308",
+            "1e-308",
+            "NaN",
+            "Infinity",
+            "-Infinity",
+            "1e10",
+            "59.999999",
+            "100",
+            "0.1",
+        ],
+        "text" | "varchar" => TEXTS,
+        "bpchar" => &["", "a", "a  ", "ab c ", "\u{e4}b", "%", "A"],
+        "name" => &["", "a", "abc", "\u{e4}b"],
+        "char" => &["", "a", "b"],
+        "bytea" => &["", "\\x00", "\\x61", "\\x616263", "\\xff0080", "\\x6120", "\\x5c25", "\\x25"],
+        "date" => &[
+            "2024-02-29",
+            "2000-01-01",
+            "1970-01-01",
+            "0001-01-01",
+            "0044-03-15 BC",
+            "9999-12-31",
+            "infinity",
+            "-infinity",
+            "5874897-12-31",
+            "2024-03-31",
+            "4713-01-01 BC",
+        ],
+        "time" => &["00:00", "24:00", "12:34:56.789012", "23:59:59.999999"],
+        "timetz" => &["00:00+00", "12:34:56.789012-07:30", "23:59:59+15:59"],
+        "timestamp" => &[
+            "2024-02-29 12:34:56.789012",
+            "2000-01-01",
+            "1970-01-01 00:00:01",
+            "0001-01-01",
+            "0044-03-15 10:00 BC",
+            "294276-12-31 23:59:59.999999",
+            "4714-11-24 BC",
+            "infinity",
+            "-infinity",
+            "2024-03-31 02:30",
+            "2023-12-31 23:59:59.999999",
+            "2021-01-03 05:06:07",
+        ],
+        "timestamptz" => &[
+            "2024-02-29 12:34:56.789012+00",
+            "2000-01-01 00:00+00",
+            "2024-03-31 01:30+00",
+            "2024-10-27 00:30+00",
+            "infinity",
+            "-infinity",
+            "0044-03-15 10:00+00 BC",
+            "1890-01-01 00:00+00",
+        ],
+        "interval" => &[
+            "0",
+            "1 mon",
+            "30 days",
+            "-1 day",
+            "1 year 2 mons 3 days 04:05:06.789",
+            "-00:00:00.5",
+            "178000000 years",
+            "100 hours",
+            "-13 mons 5 days",
+            "2147483647 days",
+            "1 mon -1 day",
+        ],
+        "uuid" => &["00000000-0000-0000-0000-000000000000", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"],
+        "oid" => &["0", "1", "4294967295"],
+        "bit" => &["0", "1"],
+        "varbit" => &["", "0", "101", "1010"],
+        "json" => &["{}", "[1, 2]", "null", "\"a\""],
+        "_int4" => &["{}", "{1,2,3}", "{1,NULL,3}", "{{1,2},{3,4}}", "[0:1]={5,6}", "{3,1}"],
+        "_text" => &["{}", "{a,b}", "{a,NULL}", "{\"\",\"x y\"}"],
+        _ => &[],
+    }
+}
+
+const TEXTS: &[&str] = &[
+    "",
+    "a",
+    "abc",
+    "ABC def",
+    "\u{e4}\u{d6}\u{df} x",
+    "  ab  ",
+    "%",
+    "_b%",
+    "a\\",
+    "\\%a",
+    "12",
+    "abcabc",
+    "x",
+    "base64",
+    "hex",
+    "escape",
+    "YWJj",
+    "it's",
+    "a\\b",
+    "year",
+    "second",
+    "milliseconds",
+    "epoch",
+    "dow",
+    "decade",
+    "julian",
+    "UTC",
+    "Europe/Berlin",
+    "a.c",
+    "^a",
+    "[a-c]+$",
+    "(a|b)*c",
+    "\u{1f600}b",
+    "b",
+    "month",
+    "week",
+    "century",
+    "quarter",
+    "isoyear",
+    "day",
+    "hour",
+    "\n",
+    "timezone",
+    "a%c",
+    "%b%",
+    "\\d",
+    "bogus",
+    "0",
+    "61",
+    "\\000",
+];
+
+/// Patterns of `to_char` of times and of numbers.
+const TIME_PATTERNS: &[&str] = &[
+    "YYYY-MM-DD HH24:MI:SS.US",
+    "Dy, DD Mon YY HH12:MI:SS AM",
+    "FMMonth FMDDth, YYYY BC",
+    "MONTH month Mon",
+    "DAY day Dy D ID",
+    "DDD IDDD WW IW W Q CC J",
+    "Y,YYY YYY Y IYYY IYY",
+    "MS FF1 FF3 FF6 SSSS",
+    "RM FMrm a.m.",
+    "TZ tz OF TZH:TZM",
+    "\"quoted YY\" yy",
+    "\n",
+    "HH24th MIst",
+    "FMHH:FMMI",
+    "TMMonth",
+    "b.c. A.D.",
+    "Yyyy x",
+    "",
+];
+const NUMBER_PATTERNS: &[&str] = &[
+    "999",
+    "9999.99",
+    "0000",
+    "FM9999.00",
+    "FM999.999",
+    "S999",
+    "999S",
+    "999MI",
+    "MI999",
+    "PL99",
+    "SG99.9",
+    "999PR",
+    "9,999,999.9",
+    "L999",
+    "RN",
+    "FMRN",
+    "999th",
+    "0.9",
+    ".99",
+    "99V99",
+    "\"n\" 9",
+    "9G999D99",
+    "B9",
+    "FM0999.9",
+    "9.9.9",
+    "99999999999999999999.99",
+    "",
+    "FM.99",
+    "FM90.99",
+    "00.00",
+];
+
+/// Types that stand for a pseudo-type.
+fn concrete(oid: TypeOid) -> &'static [TypeOid] {
+    const SCALARS: &[TypeOid] = &[
+        TypeOid::INT4,
+        TypeOid::TEXT,
+        TypeOid::BOOL,
+        TypeOid::DATE,
+        TypeOid::NUMERIC,
+        TypeOid::BPCHAR,
+    ];
+    const ARRAYS: &[TypeOid] = &[TypeOid(1007), TypeOid(1009)];
+    match find_type(oid).map_or("", |entry| entry.name) {
+        "any" | "anyelement" | "anynonarray" | "anycompatible" => SCALARS,
+        "anycompatiblenonarray" => SCALARS,
+        "anyarray" | "anycompatiblearray" => ARRAYS,
+        _ => &[],
+    }
+}
+
+/// An argument of a call.
+#[derive(Clone)]
+struct Argument {
+    sql_type: SqlType,
+    /// `None` is null.
+    text: Option<&'static str>,
+}
+
+impl Argument {
+    fn sql(&self) -> String {
+        let name = find_type(self.sql_type.oid()).unwrap().name;
+        let name = if name == "char" { "\"char\"" } else { name };
+        match self.text {
+            None => format!("null::{name}"),
+            Some(text) => format!(
+                "E'{}'::{name}",
+                text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n")
+            ),
+        }
+    }
+
+    fn value(&self, settings: &ValueSettings) -> SqlValue {
+        match self.text {
+            None => SqlValue::Null,
+            Some(text) => SqlValue::parse(text, self.sql_type, settings)
+                .unwrap_or_else(|error| panic!("{text} of {:?}: {error}", self.sql_type)),
+        }
+    }
+}
+
+/// Returns the lists of types with which a function is called.
+fn type_lists(entry: &FunctionEntry) -> Vec<Vec<TypeOid>> {
+    let pseudo = entry.arguments.iter().any(|oid| !concrete(*oid).is_empty());
+    let is_array = entry.arguments.iter().any(|oid| [2277, 5078].contains(&oid.0));
+    let count = if pseudo && !is_array {
+        6
+    } else if pseudo {
+        2
+    } else {
+        1
+    };
+    let mut lists: Vec<Vec<TypeOid>> = (0..count)
+        .map(|pick| {
+            let own = |oid: &TypeOid| {
+                let all = concrete(*oid);
+                if all.is_empty() { *oid } else { all[pick % all.len()] }
+            };
+            let mut list: Vec<TypeOid> = entry.arguments.iter().map(own).collect();
+            if entry.variadic_element.is_some() && pick % 2 == 1 {
+                list.push([TypeOid::TEXT, TypeOid::FLOAT8, TypeOid::BOOL][pick / 2]);
+            }
+            list
+        })
+        .collect();
+    lists.dedup();
+    lists
+}
+
+/// Returns calls with some of all combinations of arguments.
+fn calls(entry: &FunctionEntry, types: &[TypeOid]) -> Vec<Vec<Argument>> {
+    let columns: Vec<Vec<Option<&'static str>>> = types
+        .iter()
+        .enumerate()
+        .map(|(index, oid)| {
+            let null = (!entry.is_strict).then_some(None);
+            let values = match (entry.name, index) {
+                ("to_char", 1) if find_type(types[0]).is_some_and(|one| one.category == 'N') => {
+                    NUMBER_PATTERNS
+                }
+                ("to_char", 1) => TIME_PATTERNS,
+                _ => grid(*oid),
+            };
+            values.iter().map(|text| Some(*text)).chain(null).collect()
+        })
+        .collect();
+    let total: usize = columns.iter().map(Vec::len).product();
+    // A step without a divisor in common with the lengths visits all rows and columns.
+    let step = if total <= CALLS_MAX { 1 } else { (total / CALLS_MAX) | 1 };
+    (0..total)
+        .step_by(step)
+        .map(|number| {
+            let mut rest = number;
+            let pick = |(oid, column): (&TypeOid, &Vec<Option<&'static str>>)| {
+                let text = column[rest % column.len()];
+                rest /= column.len();
+                Argument { sql_type: SqlType::new(*oid), text }
+            };
+            types.iter().zip(&columns).map(pick).collect()
+        })
+        .collect()
+}
+
+/// Returns what a kernel answers: the text in hexadecimal digits, `NULL` or a SQLSTATE.
+fn answer(
+    entry: &FunctionEntry,
+    arguments: &[Argument],
+    result_type: SqlType,
+    settings: &ValueSettings,
+) -> Option<String> {
+    let kernel = scalar_kernel(entry.oid).unwrap();
+    let values: Vec<SqlValue> = arguments.iter().map(|one| one.value(settings)).collect();
+    let constants: Vec<Option<&SqlValue>> = values.iter().map(Some).collect();
+    if !(kernel.accepts)(&constants) {
+        return None;
+    }
+    let types: Vec<SqlType> = arguments.iter().map(|one| one.sql_type).collect();
+    let context = KernelContext { argument_types: &types, result_type, settings };
+    let written = |value: SqlValue| -> Result<String, ValueError> {
+        Ok(match value.to_text(result_type, settings) {
+            None => "NULL".to_owned(),
+            Some(text) => text.bytes().fold(String::from("="), |mut out, byte| {
+                let _ = write!(out, "{byte:02x}");
+                out
+            }),
+        })
+    };
+    match (kernel.compute)(&values, &context).and_then(written) {
+        Ok(text) => Some(text),
+        Err(error) if error.sql_state() == "0A000" && REFUSING.contains(&entry.name) => None,
+        Err(error) => {
+            let is_total = kernel.fallibility == KernelFallibility::Never;
+            assert!(!is_total, "{} never fails, but: {error}", entry.name);
+            Some(error.sql_state().to_owned())
+        }
+    }
+}
+
+/// Shows a text of hexadecimal digits.
+fn shown(answer: &str) -> String {
+    let Some(digits) = answer.strip_prefix('=') else { return answer.to_owned() };
+    let bytes: Vec<u8> = (0..digits.len() / 2)
+        .map(|index| u8::from_str_radix(&digits[2 * index..2 * index + 2], 16).unwrap())
+        .collect();
+    format!("'{}'", String::from_utf8_lossy(&bytes))
+}
+
+#[test]
+fn kernels_answer_as_postgresql_does() {
+    let Some(server) = TestServer::start() else {
+        return;
+    };
+    let mut settings = ValueSettings::default();
+    settings.datetime.time_zone = TimeZoneRules::find(ZONE).unwrap();
+    // Times without a zone have that of the day.
+    settings.datetime.now = Some(SqlTimestamp::UNIX_EPOCH);
+    let (mut expressions, mut ours, mut names) = (Vec::new(), Vec::new(), Vec::new());
+    for oid in all_kernels() {
+        let entry = find_function(oid).unwrap();
+        let is_clock = entry.name == "age" && entry.arguments.len() == 1;
+        if CLOCK_FUNCTIONS.contains(&entry.name) || is_clock {
+            continue;
+        }
+        for types in type_lists(entry) {
+            for call in calls(entry, &types) {
+                // Polymorphic results are arrays of the type of an argument.
+                let is_array = |oid: &&TypeOid| find_type(**oid).is_some_and(|one| one.is_array());
+                let is_pseudo = SqlType::new(entry.result).is_pseudo();
+                let result = types.iter().find(is_array).filter(|_| is_pseudo);
+                let result_type = SqlType::new(*result.unwrap_or(&entry.result));
+                let Some(answer) = answer(entry, &call, result_type, &settings) else { continue };
+                let arguments: Vec<String> = call.iter().map(Argument::sql).collect();
+                expressions.push(format!(
+                    "pg_catalog.\"{}\"({})",
+                    entry.name,
+                    arguments.join(", ")
+                ));
+                ours.push(answer);
+                names.push(entry.name);
+            }
+        }
+    }
+    let theirs = server.values_of(ZONE, &expressions);
+    assert_eq!(theirs.len(), expressions.len());
+    let mut by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (index, expression) in expressions.iter().enumerate() {
+        let (own, other) = (&ours[index], &theirs[index]);
+        if own != other && !is_undefined(names[index], expression) {
+            let line = format!("{expression}: {}, PostgreSQL {}", shown(own), shown(other));
+            by_name.entry(names[index]).or_default().push(line);
+        }
+    }
+    let mut report = String::new();
+    for (name, lines) in &by_name {
+        let _ = writeln!(report, "{name}: {} differ", lines.len());
+        for line in lines.iter().take(4) {
+            let _ = writeln!(report, "    {line}");
+        }
+    }
+    let count = all_kernels().len();
+    println!("{} calls of {count} functions", expressions.len());
+    assert!(by_name.is_empty(), "of {} calls of {count} functions:\n{report}", expressions.len());
+}
