@@ -62,7 +62,7 @@ struct OpenPipeline {
     source: Arc<dyn PipelineSource>,
     /// Sources whose rows follow: they take the same way, each as a stage of its own.
     tails: Vec<Arc<dyn PipelineSource>>,
-    /// The scan that the rows come from, if there is one below joins.
+    /// The scan that the rows come from, if there is one below joins and groups.
     scan: Option<Arc<PreparedScan>>,
     /// By slot of the source: the column of the scan that it is.
     scan_columns: Vec<Option<usize>>,
@@ -224,9 +224,11 @@ fn open_join(
     stages: &mut Vec<PipelineStage>,
 ) -> ExecResult<OpenPipeline> {
     let build = open_input(&node.build, context, stages)?;
-    let mut probe = open_input(&node.probe, context, stages)?;
+    // They run when the table is there, whose keys the scans below them may ask for.
+    let mut probe_stages = Vec::new();
+    let mut probe = open_input(&node.probe, context, &mut probe_stages)?;
     if probe.probes == PROBES_MAX {
-        probe = end_in_sort(probe, &[], None, context, stages)?;
+        probe = end_in_sort(probe, &[], None, context, &mut probe_stages)?;
     }
     let plan = JoinPlan::new(node, join_side(&probe), join_side(&build))?;
     let depth = probe.depth.max(build.depth);
@@ -235,6 +237,7 @@ fn open_join(
     let links = Arc::new(JoinTableSource::new(&sink));
     let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
     stages.push(PipelineStage::new(links, none, end, context.flavour));
+    stages.append(&mut probe_stages);
 
     let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
     let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
@@ -291,10 +294,24 @@ fn open_aggregate(
         input_rows,
     )?);
     let sink = Arc::new(GroupSink::new(&plan, context));
+    let (scan, scan_columns) = scan_of_keys(&pipeline, &node.keys);
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let rows_max = if node.keys.is_empty() { 1 } else { input_rows };
     let source = Arc::new(GroupSource::new(&sink));
-    Ok(OpenPipeline { rows_max, ..begin(source, plan.outputs(), depth) })
+    Ok(OpenPipeline { rows_max, scan, scan_columns, ..begin(source, plan.outputs(), depth) })
+}
+
+/// Returns the scan below groups, and which of its columns the keys are: a group whose key nobody
+/// wants needs no rows.
+fn scan_of_keys(
+    pipeline: &OpenPipeline,
+    keys: &[usize],
+) -> (Option<Arc<PreparedScan>>, Vec<Option<usize>>) {
+    let column = |key: &usize| {
+        let slot = *pipeline.columns.get(*key)?;
+        pipeline.scan_columns.get(slot).copied().flatten()
+    };
+    (pipeline.scan.clone(), keys.iter().map(column).collect())
 }
 
 fn open_grouping_sets(

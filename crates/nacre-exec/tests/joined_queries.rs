@@ -126,7 +126,7 @@ fn names(description: &OperatorDescription, into: &mut Vec<String>) {
 }
 
 /// Conditions between `a` on the left side and `b` on the right one.
-const CONDITIONS: [&str; 18] = [
+const CONDITIONS: [&str; 19] = [
     "a.k = b.k",
     "a.id = b.id",
     "a.n = b.n",
@@ -145,6 +145,7 @@ const CONDITIONS: [&str; 18] = [
     "a.k = b.k and 1 = 0",
     "a.k = b.k and 2 > 1",
     "a.id = b.id + 5",
+    "a.k is not distinct from b.k and a.n < b.n",
 ];
 
 #[test]
@@ -189,6 +190,25 @@ fn subqueries_have_the_rows_that_inner_joins_say() {
                 }
             };
             assert_eq!(found, wanted, "single: {sql}");
+        }
+    }
+}
+
+#[test]
+fn nulls_are_equal_keys_where_values_are_not_distinct() {
+    let database = test_database();
+    for (left, right) in [("few", "more"), ("many", "few"), ("more", "more")] {
+        for column in ["k", "n", "id"] {
+            let on = format!("a.{column} is not distinct from b.{column}");
+            let sql = format!("select a.id, b.id from {left} a join {right} b on {on}");
+            let plain = format!(
+                "select a.id, b.id from {left} a, {right} b where a.{column} = b.{column} \
+                 or a.{column} is null and b.{column} is null"
+            );
+            let found = database.both(&database.bind(&sql), &sql);
+            assert_eq!(found, database.both(&database.bind(&plain), &plain), "{sql}");
+            let description = format!("{:?}", database.description(&database.bind(&sql)));
+            assert!(!description.contains("conditions"), "{sql}: {description}");
         }
     }
 }

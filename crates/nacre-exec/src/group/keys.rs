@@ -140,6 +140,12 @@ impl KeyWords {
         }
     }
 
+    /// Whether two rows have the same words.
+    #[inline]
+    pub(super) fn are_equal(&self, one: usize, other: usize) -> bool {
+        self.row(one).iter().zip(self.row(other)).all(|(one, other)| one == other)
+    }
+
     /// Returns the words of a row.
     pub(super) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.stride..(row + 1) * self.stride]

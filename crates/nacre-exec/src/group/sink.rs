@@ -230,31 +230,39 @@ impl LocalGroups {
                 index.fill(plan, flavour, batch);
                 self.find_direct(plan, flavour, batch);
             }
-            GroupLookup::Hash => {
-                let rows = batch.selected_rows();
-                let is_resting = self.reduction.is_resting(rows);
-                if self.table.len() > self.groups_max || is_resting != self.has_rows {
-                    if !self.has_rows {
-                        self.reduction.note_full(self.table.len());
-                    }
-                    flush(plan, &mut self.table, 0, &mut self.pages);
-                    self.has_rows = is_resting;
-                }
-                self.keys.fill(plan, batch);
-                let Self { table, keys, groups, .. } = self;
-                groups.resize(batch.rows, 0);
-                if is_resting {
-                    for_each_row(batch.rows, batch.selected_bits(), |row| {
-                        groups[row] = table.add_row(plan, keys, row, batch);
-                    });
-                    return;
-                }
-                for_each_row(batch.rows, batch.selected_bits(), |row| {
-                    groups[row] = table.find_or_add(plan, keys, row, batch);
-                });
-                self.reduction.note_rows(rows);
-            }
+            GroupLookup::Hash => self.find_hashed(plan, batch),
         }
+    }
+
+    fn find_hashed(&mut self, plan: &GroupPlan, batch: &VectorBatch) {
+        let rows = batch.selected_rows();
+        let is_resting = self.reduction.is_resting(rows);
+        if self.table.len() > self.groups_max || is_resting != self.has_rows {
+            if !self.has_rows {
+                self.reduction.note_full(self.table.len());
+            }
+            flush(plan, &mut self.table, 0, &mut self.pages);
+            self.has_rows = is_resting;
+        }
+        self.keys.fill(plan, batch);
+        let Self { table, keys, groups, .. } = self;
+        groups.resize(batch.rows, 0);
+        if is_resting {
+            for_each_row(batch.rows, batch.selected_bits(), |row| {
+                groups[row] = table.add_row(plan, keys, row, batch);
+            });
+            return;
+        }
+        // Tables are often in the order of keys of theirs. Words of strings may be hashes of them.
+        let is_comparable = plan.keys.iter().all(|key| key.offset_word.is_none());
+        let mut last: Option<usize> = None;
+        for_each_row(batch.rows, batch.selected_bits(), |row| {
+            groups[row] = match last.replace(row) {
+                Some(last) if is_comparable && keys.are_equal(last, row) => groups[last],
+                _ => table.find_or_add(plan, keys, row, batch),
+            };
+        });
+        self.reduction.note_rows(rows);
     }
 
     fn find_direct(&mut self, plan: &GroupPlan, flavour: Flavour, batch: &VectorBatch) {

@@ -4,6 +4,11 @@
 //! PostgreSQL hashes: it computes the keys of all rows of both sides that conditions on that side
 //! alone leave, in order, up to the first null. Such keys are computed here, too, unless there is a
 //! condition on one side that PostgreSQL decides before and that is decided later here.
+//!
+//! # Keys of which nulls are equal
+//! ```text
+//! a is not distinct from b        a is null = b is null, coalesce(a, 0) = coalesce(b, 0)
+//! ```
 
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
@@ -11,9 +16,10 @@ use nacre_plan::algebra::{ColumnId, JoinVariant, ScalarExpression, ScalarKind};
 use super::columns::{LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::{ExpressionLowering, equal_forms};
+use super::form::ValueForm;
 use super::operators::{OperatorMeaning, operator_meaning};
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
-use crate::value::ScalarValue;
+use crate::value::{ScalarValue, ValueClass};
 
 /// The conditions of a join.
 #[derive(Default)]
@@ -64,6 +70,10 @@ pub(super) fn split_conditions<'e, 's>(
     let mut take = |conditions: Vec<&'e ScalarExpression>| {
         let mut rest = Vec::new();
         for condition in conditions {
+            if let Some(pairs) = null_safe_keys(condition, &mut lowerings, sides)? {
+                certain.extend(pairs);
+                continue;
+            }
             match equal_keys(condition, &mut lowerings, sides)? {
                 Some(pair) if pair.may_fail == [false; 2] => certain.push(pair),
                 Some(pair) if is_hashed(variant) => fallible.push(pair),
@@ -143,23 +153,76 @@ pub(super) fn equality_of(condition: &ScalarExpression) -> Option<&[ScalarExpres
     operands.first_chunk().filter(|_| is_equal)
 }
 
+/// Returns which operand of an equality is about the left relation, and which about the right one.
+fn about_sides<'e>(
+    [first, second]: [&'e ScalarExpression; 2],
+    [left, right]: [&LoweredRelation; 2],
+) -> Option<[&'e ScalarExpression; 2]> {
+    if is_about(first, left) && is_about(second, right) {
+        return Some([first, second]);
+    }
+    (is_about(second, left) && is_about(first, right)).then_some([second, first])
+}
+
 /// Returns what must be equal of both sides, if a condition is that.
 fn equal_keys(
     condition: &ScalarExpression,
     [left, right]: &mut [ExpressionLowering<'_>; 2],
-    [left_relation, right_relation]: [&LoweredRelation; 2],
+    sides: [&LoweredRelation; 2],
 ) -> LoweringResult<Option<KeyPair>> {
     let Some([first, second]) = equality_of(condition) else { return Ok(None) };
-    let (own, other) = if is_about(first, left_relation) && is_about(second, right_relation) {
-        (first, second)
-    } else if is_about(second, left_relation) && is_about(first, right_relation) {
-        (second, first)
-    } else {
-        return Ok(None);
-    };
+    let Some([own, other]) = about_sides([first, second], sides) else { return Ok(None) };
     (left.may_fail, right.may_fail) = (false, false);
     let (own, other) = (left.lower(own)?, right.lower(other)?);
     let ids = equal_forms((left, own), (right, other))?;
     let may_fail = [left.may_fail, right.may_fail];
     Ok(ids.map(|(left, right)| KeyPair { ids: [left, right], may_fail }))
+}
+
+/// Returns what must be equal of both sides, if a condition is that and nulls count as equal.
+fn null_safe_keys(
+    condition: &ScalarExpression,
+    [left, right]: &mut [ExpressionLowering<'_>; 2],
+    sides: [&LoweredRelation; 2],
+) -> LoweringResult<Option<[KeyPair; 2]>> {
+    let ScalarKind::Not(negated) = &condition.kind else { return Ok(None) };
+    let ScalarKind::IsDistinct { operands, .. } = &negated.kind else { return Ok(None) };
+    let Some([own, other]) =
+        operands.first_chunk().and_then(|[first, second]| about_sides([first, second], sides))
+    else {
+        return Ok(None);
+    };
+    (left.may_fail, right.may_fail) = (false, false);
+    let (own, other) = (left.lower(own)?, right.lower(other)?);
+    let is_exact = |form: ValueForm| matches!(form, ValueForm::Exact { .. });
+    // The key of an exact value that no decimal of the other side is, is null.
+    if is_exact(own.form) != is_exact(other.form) {
+        return Ok(None);
+    }
+    let ids = equal_forms((left, own), (right, other))?;
+    let Some((own, other)) = ids.filter(|_| !left.may_fail && !right.may_fail) else {
+        return Ok(None);
+    };
+    let own = null_and_value(&mut left.graph, own)?;
+    let other = null_and_value(&mut right.graph, other)?;
+    let pair = |at: usize| KeyPair { ids: [own[at], other[at]], may_fail: [false; 2] };
+    Ok(Some([pair(1), pair(0)]))
+}
+
+/// Returns whether a value is null, and the value or, if it is null, some other.
+fn null_and_value(
+    graph: &mut ExpressionGraph,
+    value: ExpressionId,
+) -> LoweringResult<[ExpressionId; 2]> {
+    let condition = graph.add(ExpressionNode::IsNull { input: value })?;
+    let some = match graph.class(value) {
+        ValueClass::Bool => ScalarValue::Bool(false),
+        ValueClass::Int => ScalarValue::Int(0),
+        ValueClass::Float32 => ScalarValue::Float32(0.0),
+        ValueClass::Float64 => ScalarValue::Float64(0.0),
+        ValueClass::Bytes => ScalarValue::Bytes(Vec::new()),
+    };
+    let then = graph.add(ExpressionNode::Constant(some))?;
+    let node = ExpressionNode::Case { condition, then, otherwise: value };
+    Ok([condition, graph.add(node)?])
 }

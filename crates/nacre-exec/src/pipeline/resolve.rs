@@ -16,6 +16,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::expression::{
     ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, year_of,
 };
+use crate::scan::StringPredicate;
 use crate::value::{IntBounds, IntLimit, IntWidth, ScalarValue, ValueClass, VectorType};
 
 /// Deepest nesting of expressions: each level takes up to 2 KiB of stack. Long chains of AND and OR
@@ -400,7 +401,15 @@ impl ProgramBuilder {
         left: ExpressionId,
         right: ExpressionId,
     ) -> ExecResult<SlotId> {
-        if scope.graph.class(left) != ValueClass::Int {
+        let graph = scope.graph;
+        let constants = [left, right].map(|id| graph.node(id));
+        if let [_, ExpressionNode::Constant(ScalarValue::Bytes(value))] = constants {
+            return self.compare_string(scope, op, left, value);
+        }
+        if let [ExpressionNode::Constant(ScalarValue::Bytes(value)), _] = constants {
+            return self.compare_string(scope, op.flipped(), right, value);
+        }
+        if graph.class(left) != ValueClass::Int {
             let (left, right) = (self.resolve(scope, left)?, self.resolve(scope, right)?);
             let output = self.truth(&[left, right]);
             return self.push(SubOperator::Compare { op, left, right, output }, output);
@@ -420,6 +429,21 @@ impl ProgramBuilder {
         let inputs: Vec<SlotId> = [left].into_iter().chain(right.slot()).collect();
         let output = self.truth(&inputs);
         self.push(SubOperator::CompareInt { op, left, right, output }, output)
+    }
+
+    /// Compares strings with a constant: those of a dictionary once each.
+    fn compare_string(
+        &mut self,
+        scope: &mut ResolveScope<'_>,
+        op: CompareOp,
+        input: ExpressionId,
+        value: &[u8],
+    ) -> ExecResult<SlotId> {
+        let input = self.resolve(scope, input)?;
+        let output = self.truth(&[input]);
+        let (value, text) = (value.to_vec(), format!("{op:?}"));
+        let predicate = StringPredicate::new(text, move |own| op.holds(own.cmp(&value[..])));
+        self.push(SubOperator::StringTest { input, predicate, output }, output)
     }
 
     fn choose(

@@ -117,7 +117,7 @@ impl MorselScanner {
                     scan.counters.note_rows_read(morsel.vector.len());
                     let left = left_rows(morsel, scan, filters, words)?;
                     let left = match left {
-                        Some(left) => wanted_rows(morsel, scan, late, keys, left)?,
+                        Some(left) => wanted_rows(morsel, scan, late, (keys, positions), left)?,
                         None => None,
                     };
                     match left {
@@ -197,7 +197,7 @@ fn wanted_rows(
     morsel: &mut FrozenMorsel,
     scan: &PreparedScan,
     late: &[Arc<LateFilter>],
-    keys: &mut ColumnVector,
+    (keys, positions): (&mut ColumnVector, &mut Vec<u16>),
     mut left: LeftRows,
 ) -> ExecResult<Option<LeftRows>> {
     let rows = morsel.vector.len();
@@ -206,8 +206,7 @@ fn wanted_rows(
             LeftRows::All => rows,
             LeftRows::Some(left) => left.count(),
         };
-        // Few rows are looked up in the join for less than their vector's keys are decoded.
-        if before * 100 < rows * DENSE_PERCENT_MIN || filter.rest.is_resting() {
+        if filter.rest.is_resting() {
             continue;
         }
         let wanted = scan.columns[filter.output].vector_type;
@@ -215,11 +214,25 @@ fn wanted_rows(
             *keys = ColumnVector::new(wanted);
         }
         keys.clear();
-        morsel.append(scan, filter.output, &WantedRows::All, keys)?;
-        let mut bits = filter.keys.select(keys);
-        if let LeftRows::Some(left) = &left {
-            bits.and_with(left.bits());
-        }
+        let bits = match &left {
+            // The keys of few rows are fetched one by one.
+            LeftRows::Some(left) if before * 100 < rows * DENSE_PERCENT_MIN => {
+                left.positions(positions);
+                morsel.append(scan, filter.output, &WantedRows::At(positions), keys)?;
+                let found = filter.keys.select(keys);
+                let mut bits = BitVector::filled(rows, false);
+                found.for_each_one(|at| bits.set(usize::from(positions[at]), true));
+                bits
+            }
+            left => {
+                morsel.append(scan, filter.output, &WantedRows::All, keys)?;
+                let mut bits = filter.keys.select(keys);
+                if let LeftRows::Some(left) = left {
+                    bits.and_with(left.bits());
+                }
+                bits
+            }
+        };
         let selection = SelectionVector::new(bits);
         filter.rest.note(before, selection.count());
         if selection.count() == 0 {
