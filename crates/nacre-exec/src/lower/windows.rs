@@ -191,7 +191,7 @@ fn lower_node(
     let own = wanted_below(windows, above);
     let mut places = ColumnPlaces::default();
     for (column, place) in input.columns.iter().filter(|(column, _)| own.contains(column)) {
-        places.add(*column, place.clone());
+        places.add(*column, *place);
     }
     let mut expressions = ExpressionLowering::new(&places);
     let (mut outputs, columns) = pass_through(&mut expressions, &places)?;
