@@ -1,7 +1,8 @@
 //! Expressions that are evaluated on one row of SQL values.
 //!
 //! Values are computed as PostgreSQL computes them, digit by digit, at about a microsecond for each
-//! operator, by the kernels of `nacre-functions`: for constants, and for the few rows above groups (`late`), never for those of a table.
+//! operator, by the kernels of `nacre-functions`: for constants, and for the few rows above groups
+//! (`late`), never for those of a table.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
