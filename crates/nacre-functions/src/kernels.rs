@@ -35,6 +35,7 @@ mod template;
 mod text_parts;
 mod texts;
 mod time_format;
+mod time_reading;
 
 use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 

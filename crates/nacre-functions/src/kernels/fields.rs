@@ -37,6 +37,10 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "date_trunc(text,timestamp)",
         ScalarKernel::partial(|values, _| {
+            // Of infinities PostgreSQL does not read the field.
+            if !timestamp(values, 1)?.is_finite() {
+                return Ok(SqlValue::Timestamp(timestamp(values, 1)?));
+            }
             let (name, field) = field(values, "timestamp without time zone")?;
             timestamp(values, 1)?.truncate(field, &name).map(SqlValue::Timestamp)
         }),
@@ -44,7 +48,6 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "date_trunc(text,timestamptz)",
         ScalarKernel::partial(|values, context| {
-            // Of infinities PostgreSQL does not read the field.
             if !timestamp(values, 1)?.is_finite() {
                 return Ok(SqlValue::TimestampTz(timestamp(values, 1)?));
             }

@@ -207,7 +207,7 @@ fn periodic(value: f64, compute: fn(f64) -> f64) -> Result<SqlValue, ValueError>
 }
 
 fn inverse(value: f64, compute: fn(f64) -> f64) -> Result<SqlValue, ValueError> {
-    if value < -1.0 || value > 1.0 {
+    if !value.is_nan() && !(-1.0..=1.0).contains(&value) {
         return Err(ValueError::out_of_range("input is out of range"));
     }
     Ok(SqlValue::Double(compute(value)))

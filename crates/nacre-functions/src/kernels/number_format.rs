@@ -41,9 +41,6 @@ const fn of_constant_pattern(compute: super::KernelFunction) -> ScalarKernel {
 }
 
 fn format_number(digits: &DecimalDigits, pattern: &str) -> Result<SqlValue, ValueError> {
-    if pattern.is_empty() {
-        return Ok(SqlValue::Null);
-    }
     text_value(to_char(digits, pattern)?)
 }
 
@@ -100,7 +97,11 @@ struct NumberPattern {
 fn to_char(number: &DecimalDigits, pattern: &str) -> Result<String, ValueError> {
     let pattern = parse_pattern(pattern)?;
     if let Some(is_upper) = pattern.roman {
-        return Ok(roman(&number.fixed(0), is_upper, pattern.is_filled));
+        let whole = number.fixed(0);
+        if whole.parse::<i32>().is_err() {
+            return Err(ValueError::range_of("integer"));
+        }
+        return Ok(roman(&whole, is_upper, pattern.is_filled));
     }
     let (text, before) = if pattern.is_multiplied {
         let scaled = number.multiplied(pattern.multiplied);

@@ -8,7 +8,7 @@ use nacre_types::catalog::{TypeOid, find_type_named};
 use super::{
     ScalarKernel, arrays, bytes, casts, comparisons, concatenation, datetimes, fields, floats,
     integers, intervals, number_format, numerics, patterns, regular, text_parts, texts,
-    time_format,
+    time_format, time_reading,
 };
 use crate::catalog::{FunctionEntry, OperatorEntry, all_operators, functions_named};
 
@@ -16,7 +16,7 @@ use crate::catalog::{FunctionEntry, OperatorEntry, all_operators, functions_name
 pub(super) type KernelRow = (&'static str, ScalarKernel);
 
 /// The kernels that are registered by name.
-const TABLES: [&[KernelRow]; 15] = [
+const TABLES: [&[KernelRow]; 16] = [
     arrays::KERNELS,
     bytes::KERNELS,
     concatenation::KERNELS,
@@ -32,6 +32,7 @@ const TABLES: [&[KernelRow]; 15] = [
     text_parts::KERNELS,
     texts::KERNELS,
     time_format::KERNELS,
+    time_reading::KERNELS,
 ];
 
 static KERNELS: LazyLock<HashMap<u32, ScalarKernel>> = LazyLock::new(|| {

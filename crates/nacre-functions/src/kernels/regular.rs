@@ -67,7 +67,7 @@ fn has_match(
     is_wanted: bool,
 ) -> Result<SqlValue, ValueError> {
     let (text, pattern) = (text(values, 0)?, text(values, 1)?);
-    // The crate takes these two for `k` and `s`; to a pattern in ASCII all further letters are alike.
+    // The crate takes these two for `k` and `s`; to a pattern in ASCII all others are alike.
     let replaced = is_caseless && text.contains(FOLDED);
     let text: Cow<'_, str> =
         if replaced { text.replace(FOLDED, "\u{e9}").into() } else { text.into() };

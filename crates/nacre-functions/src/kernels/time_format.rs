@@ -9,7 +9,7 @@ use super::registry::KernelRow;
 use super::template::{LetterCase, OrdinalSuffix, TemplateField, TemplatePart, parse_template};
 use super::{KernelFunction, ScalarKernel};
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "January",
     "February",
     "March",

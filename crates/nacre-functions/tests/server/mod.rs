@@ -150,8 +150,8 @@ impl TestServer {
         self.run(&format!("{query};"))
     }
 
-    /// Returns for each expression its value: `=` and the text in hexadecimal digits, `NULL`, or the
-    /// SQLSTATE that refuses it.
+    /// Returns for each expression its value: `=` and the text in hexadecimal digits, `NULL`, or
+    /// the SQLSTATE that refuses it.
     pub(crate) fn values_of(&self, zone: &str, expressions: &[String]) -> Vec<String> {
         let mut script = format!("set timezone = '{zone}';\n{VALUE_OF}");
         for expression in expressions {

@@ -147,7 +147,11 @@ impl Binder<'_> {
                     None => Err(BindError::not_supported("this kind of function", range)),
                 };
             }
-            ResolvedFunction::Function { elements_from: Some(_), .. } => {
+            // Arguments of type `any` stay apart; others would become an array.
+            ResolvedFunction::Function { entry, elements_from: Some(_), .. }
+                if entry.variadic_element != Some(TypeOid(ANY))
+                    || entry.kind != FunctionKind::Function =>
+            {
                 return Err(BindError::not_supported(
                     "functions of any number of arguments",
                     range,

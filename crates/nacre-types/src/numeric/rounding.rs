@@ -7,7 +7,7 @@ use super::digits::{
 use super::{ExactNumeric, FiniteParts, NUMERIC_SCALE_MAX, NUMERIC_WHOLE_DIGITS_MAX, NumericClass};
 use crate::error::ValueError;
 
-/// Bounds of the second argument of `round` and `trunc`, those of the type; beyond one counts as it.
+/// Bounds of the second argument of `round` and `trunc`; beyond one counts as it.
 const RESULT_SCALE_MIN: i32 = -(NUMERIC_WHOLE_DIGITS_MAX as i32) - 1;
 const RESULT_SCALE_MAX: i32 = NUMERIC_SCALE_MAX as i32;
 
