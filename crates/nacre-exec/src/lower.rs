@@ -16,7 +16,9 @@
 //!    below them is part of the plan (`emptiness`).
 //! 7. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
-//! 8. Windows that one sort serves become one node (`windows`), frames distances of physical values
+//! 8. Queries that are computed once are lowered first; what reads them has their columns
+//!    (`common`).
+//! 9. Windows that one sort serves become one node (`windows`), frames distances of physical values
 //!    (`window_frames`).
 //!
 //! # Invariants
@@ -36,6 +38,7 @@
 
 mod aggregates;
 mod columns;
+mod common;
 mod constant_rows;
 mod constants;
 mod emptiness;
@@ -62,7 +65,7 @@ mod windows;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};
 
-use crate::plan::PhysicalPlan;
+use crate::plan::{CommonNode, PhysicalPlan, PlanNode};
 
 pub use error::LoweringError;
 pub use form::column_sql_type;
@@ -91,8 +94,14 @@ pub fn lower_query(
             needed.push(output.column);
         }
     }
-    let root = relations::lower_relation(relations, &query.root, &needed)?;
-    if root.node.depth() > LEVELS_MAX {
+    let (relations, common) = common::lower_common(query, relations)?;
+    let root = relations::lower_relation(&relations, &query.root, &needed)?;
+    let node = if common.is_empty() {
+        root.node
+    } else {
+        PlanNode::Common(Box::new(CommonNode { queries: common, input: root.node }))
+    };
+    if node.depth() > LEVELS_MAX {
         return Err(LoweringError::not_supported("queries of this many operators"));
     }
     let mut outputs = Vec::with_capacity(query.outputs.len());
@@ -101,5 +110,5 @@ pub fn lower_query(
         let (name, sql_type) = (output.name.clone(), output.sql_type);
         outputs.push(QueryOutput { name, sql_type, place });
     }
-    Ok(PhysicalQuery { plan: PhysicalPlan { root: root.node }, outputs })
+    Ok(PhysicalQuery { plan: PhysicalPlan { root: node }, outputs })
 }

@@ -9,11 +9,13 @@
 //! Aggregate [sum 0] <- Map [0 * 1] <- Scan [price, discount] restricted on date
 //! ```
 
+mod common;
 mod description;
 mod node;
 mod window;
 
 pub use crate::scan::ColumnPredicate;
+pub use common::{CommonNode, CommonScanNode};
 pub use description::OperatorDescription;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,

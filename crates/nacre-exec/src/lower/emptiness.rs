@@ -42,7 +42,8 @@ impl LoweredRelation {
 fn has_no_rows(node: &PlanNode) -> bool {
     use PairingKind as K;
     match node {
-        PlanNode::Scan(_) | PlanNode::Rows(_) => false,
+        PlanNode::Scan(_) | PlanNode::Rows(_) | PlanNode::CommonScan(_) => false,
+        PlanNode::Common(common) => is_empty(&common.input),
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),
         PlanNode::Sort(sort) => is_empty(&sort.input),

@@ -113,6 +113,10 @@ impl ExpectedRows {
                 })
             }
             PlanNode::Repeat(repeat) => Self::of(&repeat.input),
+            PlanNode::Common(common) => Self::of(&common.input),
+            PlanNode::CommonScan(scan) => {
+                Self { rows: scan.rows_expected, all: scan.rows_expected }
+            }
             PlanNode::Aggregate(aggregate) if aggregate.keys.is_empty() => {
                 Self { rows: 1.0, all: 1.0 }
             }

@@ -12,6 +12,7 @@ use nacre_types::SqlValue;
 
 use super::aggregates::{GroupedColumns, lower_aggregate};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
+use super::common::lower_common_scan;
 use super::constant_rows::{lower_single_row, lower_values};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
@@ -65,6 +66,9 @@ fn lower_operator(
         }
         RelationalOperator::Scan { relation, columns } => {
             lower_scan(relations, relation, columns, needed, &[])
+        }
+        RelationalOperator::CommonScan { query, columns } => {
+            lower_common_scan(relations, query, columns, needed)
         }
         RelationalOperator::Join { variant, left, right, condition } => {
             let mut conditions = PairConditions::default();

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use nacre_types::SqlType;
 
-use super::{BoundAggregate, ColumnId, QueryColumns, ScalarExpression, WindowColumn};
+use super::{
+    BoundAggregate, ColumnId, CommonQuery, CommonReference, QueryColumns, ScalarExpression,
+    WindowColumn,
+};
 use crate::definition::RelationDefinition;
 
 /// A query: an operator, and which of its columns are the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryPlan {
     pub columns: QueryColumns,
+    /// What `root` may read with [`RelationalOperator::CommonScan`], each after those that it reads.
+    pub common: Vec<CommonQuery>,
     pub root: RelationalOperator,
     pub outputs: Vec<OutputColumn>,
     /// Types of the parameters 1 and so on, as far as places have told them.
@@ -38,6 +43,11 @@ pub enum RelationalOperator {
     },
     Scan {
         relation: Arc<RelationDefinition>,
+        columns: Vec<ScannedColumn>,
+    },
+    /// Reads the rows of a common query; positions are those of its outputs.
+    CommonScan {
+        query: CommonReference,
         columns: Vec<ScannedColumn>,
     },
     /// Rows for which the condition is true.
@@ -111,7 +121,10 @@ impl RelationalOperator {
     /// Returns the expressions of this operator.
     pub fn expressions(&self) -> Vec<&ScalarExpression> {
         match self {
-            Self::SingleRow | Self::Scan { .. } | Self::SetOperation { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Scan { .. }
+            | Self::CommonScan { .. }
+            | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter().flatten().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
@@ -133,7 +146,10 @@ impl RelationalOperator {
     /// As [`Self::expressions`], to be changed.
     pub fn expressions_mut(&mut self) -> Vec<&mut ScalarExpression> {
         match self {
-            Self::SingleRow | Self::Scan { .. } | Self::SetOperation { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Scan { .. }
+            | Self::CommonScan { .. }
+            | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter_mut().flatten().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter_mut().collect(),
@@ -168,7 +184,10 @@ impl RelationalOperator {
     /// Returns the operators whose rows this one reads, from left to right.
     pub fn inputs(&self) -> Vec<&Self> {
         match self {
-            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Values { .. }
+            | Self::Scan { .. }
+            | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
@@ -184,7 +203,10 @@ impl RelationalOperator {
     /// As [`Self::inputs`], to be changed.
     pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
         match self {
-            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Values { .. }
+            | Self::Scan { .. }
+            | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
@@ -202,7 +224,9 @@ impl RelationalOperator {
     /// Returns the columns that this operator adds to those of its inputs.
     pub fn own_columns(&self) -> Vec<ColumnId> {
         match self {
-            Self::Scan { columns, .. } => columns.iter().map(|one| one.column).collect(),
+            Self::Scan { columns, .. } | Self::CommonScan { columns, .. } => {
+                columns.iter().map(|one| one.column).collect()
+            }
             Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Values { columns, .. } | Self::SetOperation { columns, .. } => columns.clone(),
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),

@@ -34,7 +34,7 @@ impl RelationalOperator {
             *column = renaming.get(column).copied().unwrap_or(*column);
         };
         match self {
-            Self::Scan { columns, .. } => {
+            Self::Scan { columns, .. } | Self::CommonScan { columns, .. } => {
                 columns.iter_mut().for_each(|one| renamed(&mut one.column));
             }
             Self::Compute { columns, .. } => {

@@ -10,8 +10,8 @@ use super::selectivity::{
 use super::statistics::RelationStatistics;
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
-    ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScannedColumn,
-    SetInput, SetVariant,
+    ColumnId, ColumnSource, CommonReference, JoinVariant, QueryColumns, RelationalOperator,
+    ScalarExpression, ScannedColumn, SetInput, SetVariant,
 };
 use crate::definition::RelationDefinition;
 
@@ -48,6 +48,7 @@ impl<'s> RowEstimator<'s> {
                 rows
             }
             RelationalOperator::Scan { relation, columns } => self.scan(relation, columns),
+            RelationalOperator::CommonScan { query, columns } => self.common_scan(query, columns),
             RelationalOperator::Filter { condition, .. } => {
                 input * self.profiles.apply(&conjuncts_of(condition))
             }
@@ -148,6 +149,23 @@ impl<'s> RowEstimator<'s> {
                     bounds,
                 },
             );
+        }
+        rows
+    }
+
+    fn common_scan(&mut self, query: &CommonReference, columns: &[ScannedColumn]) -> f64 {
+        let rows = bounded_rows(query.rows_expected.unwrap_or(ROWS_UNKNOWN));
+        for ScannedColumn { position, column } in columns {
+            let of_relation = self.columns.get(*column).and_then(|column| match column.source {
+                ColumnSource::Relation { relation, position } => {
+                    self.statistics.column(relation, position).distinct_count
+                }
+                ColumnSource::Computed => None,
+            });
+            let is_key = query.key.as_deref() == Some(&[*position]);
+            let distinct = of_relation.filter(|_| !is_key).map_or(rows, |count| count as f64);
+            let distinct = distinct.clamp(1.0, rows);
+            self.profiles.set(*column, ColumnProfile { distinct, ..unknown_profile(rows) });
         }
         rows
     }

@@ -42,6 +42,7 @@ impl OuterJoinPass {
         match operator {
             RelationalOperator::SingleRow
             | RelationalOperator::Values { .. }
+            | RelationalOperator::CommonScan { .. }
             | RelationalOperator::Scan { .. } => {}
             RelationalOperator::Filter { input, condition } => {
                 let mut all = required.to_vec();

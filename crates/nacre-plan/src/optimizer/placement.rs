@@ -119,6 +119,7 @@ impl PlacementPass {
                 self.place_at_set_operation(operator, range, pending)
             }
             RelationalOperator::Scan { .. }
+            | RelationalOperator::CommonScan { .. }
             | RelationalOperator::Values { .. }
             | RelationalOperator::SingleRow => with_filter(operator, expressions(pending)),
         }

@@ -56,13 +56,33 @@ pub(crate) fn answer(
     plan: &QueryPlan,
     tables: &TableRows,
 ) -> EvaluationResult<Vec<Vec<CellValue>>> {
-    let all = evaluate(&plan.root, tables, &OuterRow::default())?;
-    let place = |column: ColumnId| all.columns.iter().position(|own| *own == column).unwrap();
-    let places: Vec<usize> = plan.outputs.iter().map(|output| place(output.column)).collect();
-    let output = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
-    let mut rows: Vec<Vec<CellValue>> = all.rows.iter().map(output).collect();
+    let mut tables = tables.clone();
+    for (index, query) in plan.common.iter().enumerate() {
+        let rows = rows_of(&query.root, &query.outputs, &tables)?;
+        tables.insert(common_name(index), rows);
+    }
+    let outputs: Vec<ColumnId> = plan.outputs.iter().map(|output| output.column).collect();
+    let mut rows = rows_of(&plan.root, &outputs, &tables)?;
     rows.sort();
     Ok(rows)
+}
+
+/// Returns what the rows of a query that is computed once are called among the tables.
+fn common_name(index: usize) -> String {
+    format!("common {index}")
+}
+
+/// Returns columns of all rows of an operator.
+fn rows_of(
+    root: &RelationalOperator,
+    outputs: &[ColumnId],
+    tables: &TableRows,
+) -> EvaluationResult<Vec<Vec<CellValue>>> {
+    let all = evaluate(root, tables, &OuterRow::default())?;
+    let place = |column: &ColumnId| all.columns.iter().position(|own| own == column).unwrap();
+    let places: Vec<usize> = outputs.iter().map(place).collect();
+    let output = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
+    Ok(all.rows.iter().map(output).collect())
 }
 
 fn evaluate(
@@ -72,8 +92,16 @@ fn evaluate(
 ) -> EvaluationResult<EvaluatedRows> {
     match operator {
         RelationalOperator::SingleRow => Ok(EvaluatedRows { columns: vec![], rows: vec![vec![]] }),
-        RelationalOperator::Scan { relation, columns } => {
-            let stored = &tables[&relation.name];
+        RelationalOperator::Scan { .. } | RelationalOperator::CommonScan { .. } => {
+            let (stored, columns) = match operator {
+                RelationalOperator::Scan { relation, columns } => {
+                    (&tables[&relation.name], columns)
+                }
+                RelationalOperator::CommonScan { query, columns } => {
+                    (&tables[&common_name(query.index)], columns)
+                }
+                _ => panic!("another operator"),
+            };
             let row = |row: &Vec<CellValue>| columns.iter().map(|one| row[one.position]).collect();
             Ok(EvaluatedRows {
                 columns: columns.iter().map(|one| one.column).collect(),

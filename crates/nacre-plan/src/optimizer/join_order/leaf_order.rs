@@ -94,6 +94,7 @@ fn operator_hash(operator: &RelationalOperator, columns: &QueryColumns) -> u64 {
     };
     let own = match operator {
         RelationalOperator::Scan { relation, .. } => relation.id.0,
+        RelationalOperator::CommonScan { query, .. } => query.index as u64,
         RelationalOperator::Filter { condition, .. } => of_all(condition),
         RelationalOperator::Join { condition, .. } => condition.as_ref().map_or(0, of_all),
         RelationalOperator::Compute { columns, .. } => {

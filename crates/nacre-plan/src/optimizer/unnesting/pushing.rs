@@ -157,6 +157,7 @@ impl PushingPass<'_> {
             RelationalOperator::SingleRow
             | RelationalOperator::Sort { .. }
             | RelationalOperator::Scan { .. }
+            | RelationalOperator::CommonScan { .. }
             | RelationalOperator::GroupingSets { .. } => None,
         }
     }
