@@ -22,8 +22,8 @@ use crate::pipeline::{
     SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, AppendNode, CommonScanNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan, PlanNode,
-    RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
+    AggregateNode, AppendNode, CommonScanNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan,
+    PlanNode, RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
 use crate::rows::{CollectedSource, CollectingSink, ConstantRowSource, RepeatSource};

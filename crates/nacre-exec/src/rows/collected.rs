@@ -72,9 +72,7 @@ impl LocalBatches {
     /// Keeps a batch.
     fn push(&mut self, batch: ResultBatch) {
         match self.batches.last_mut() {
-            Some(last)
-                if batch.rows < BATCH_ROWS_MIN && last.rows + batch.rows <= VECTOR_ROWS =>
-            {
+            Some(last) if batch.rows < BATCH_ROWS_MIN && last.rows + batch.rows <= VECTOR_ROWS => {
                 append_batch(last, &batch);
             }
             last => {

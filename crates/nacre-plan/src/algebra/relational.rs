@@ -184,10 +184,9 @@ impl RelationalOperator {
     /// Returns the operators whose rows this one reads, from left to right.
     pub fn inputs(&self) -> Vec<&Self> {
         match self {
-            Self::SingleRow
-            | Self::Values { .. }
-            | Self::Scan { .. }
-            | Self::CommonScan { .. } => Vec::new(),
+            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } | Self::CommonScan { .. } => {
+                Vec::new()
+            }
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
@@ -203,10 +202,9 @@ impl RelationalOperator {
     /// As [`Self::inputs`], to be changed.
     pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
         match self {
-            Self::SingleRow
-            | Self::Values { .. }
-            | Self::Scan { .. }
-            | Self::CommonScan { .. } => Vec::new(),
+            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } | Self::CommonScan { .. } => {
+                Vec::new()
+            }
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }

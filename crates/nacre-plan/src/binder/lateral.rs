@@ -81,7 +81,8 @@ pub(super) fn require_lateral(
 fn below_outputs(operator: &RelationalOperator) -> Option<&RelationalOperator> {
     match operator {
         RelationalOperator::Compute { input, columns } => {
-            let is_steady = columns.iter().all(|one| !one.value.any(&super::subqueries::is_volatile));
+            let is_steady =
+                columns.iter().all(|one| !one.value.any(&super::subqueries::is_volatile));
             is_steady.then_some(())?;
             below_outputs(input)
         }
@@ -92,7 +93,7 @@ fn below_outputs(operator: &RelationalOperator) -> Option<&RelationalOperator> {
 /// Refuses columns of a left side whose rows the join may leave out.
 ///
 /// # Errors
-/// 42P01 names the table.
+/// 42P10 names the table.
 pub(super) fn require_independent(
     right: &RelationalOperator,
     left: &Scope,
@@ -105,7 +106,7 @@ pub(super) fn require_independent(
     };
     let message = format!("invalid reference to FROM-clause entry for table \"{}\"", table.name);
     let detail = "The combining JOIN type must be INNER or LEFT for a LATERAL reference.";
-    Err(BindError::new("42P01", message, range).with_detail(detail))
+    Err(BindError::new("42P10", message, range).with_detail(detail))
 }
 
 fn is_in(free: &HashSet<ColumnId>, column: &ScopeColumn) -> bool {

@@ -19,8 +19,8 @@ use nacre_syntax::{CommonTable, SourceRange};
 use super::subqueries::BoundQuery;
 use super::{Binder, COLUMNS_MAX};
 use crate::algebra::{
-    ColumnId, ColumnSource, CommonQuery, CommonReference, OutputColumn, QueryColumn, RelationalOperator,
-    ScannedColumn,
+    ColumnId, ColumnSource, CommonQuery, CommonReference, OutputColumn, QueryColumn,
+    RelationalOperator, ScannedColumn,
 };
 use crate::error::BindError;
 use crate::properties::{has_exactly_one_row, never_fails, query_never_fails};
@@ -165,8 +165,7 @@ fn key_of(root: &RelationalOperator, outputs: &[OutputColumn]) -> Option<Vec<usi
         | RelationalOperator::Limit { input, .. }
         | RelationalOperator::Sort { input, .. } => key_of(input, outputs),
         RelationalOperator::Aggregate { keys, is_scalar: false, .. } => {
-            let position =
-                |key: &ColumnId| outputs.iter().position(|output| output.column == *key);
+            let position = |key: &ColumnId| outputs.iter().position(|output| output.column == *key);
             keys.iter().map(position).collect()
         }
         _ => None,

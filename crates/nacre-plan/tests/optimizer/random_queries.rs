@@ -222,7 +222,9 @@ impl<'r> QueryWriter<'r> {
                 let (own, other) = (self.column(aliases), self.column(aliases));
                 format!("select {own} as x, {other} as y, {own} + {other} as k")
             }
-            2 => format!("select x, row_number() over (order by x) as y, 1 as k from ({one}) s (x)"),
+            2 => {
+                format!("select x, row_number() over (order by x) as y, 1 as k from ({one}) s (x)")
+            }
             _ => format!("select x, x as y, 1 as k from ({one}) s (x)"),
         };
         (format!("lateral ({query}) {alias}"), alias)
