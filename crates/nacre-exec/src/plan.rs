@@ -12,6 +12,7 @@
 mod common;
 mod description;
 mod node;
+mod series;
 mod window;
 
 pub use crate::scan::ColumnPredicate;
@@ -22,6 +23,7 @@ pub use node::{
     GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode,
     RepeatNode, RowsNode, ScanNode, SortKey, SortNode,
 };
+pub use series::{SeriesColumn, SeriesNode};
 pub use window::{
     FrameEdge, FrameExclusion, FrameOffset, FrameRange, FrameUnit, WindowCall, WindowFrame,
     WindowFunction, WindowNode, WindowNumber, WindowSpecification,

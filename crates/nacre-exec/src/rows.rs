@@ -4,7 +4,9 @@
 mod collected;
 mod constant;
 mod repeat;
+mod series;
 
 pub(crate) use collected::{CollectedSource, CollectingSink};
 pub(crate) use constant::ConstantRowSource;
 pub(crate) use repeat::RepeatSource;
+pub(crate) use series::SeriesSource;

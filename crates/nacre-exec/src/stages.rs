@@ -26,7 +26,7 @@ use crate::plan::{
     PlanNode, RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
-use crate::rows::{CollectedSource, CollectingSink, ConstantRowSource, RepeatSource};
+use crate::rows::{CollectedSource, CollectingSink, ConstantRowSource, RepeatSource, SeriesSource};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
@@ -180,6 +180,11 @@ fn open_node(
         PlanNode::Rows(rows) => {
             let source = ConstantRowSource::new(rows)?;
             let (infos, rows_max) = (source.outputs(), rows.rows as u64);
+            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
+        }
+        PlanNode::Series(series) => {
+            let source = SeriesSource::new(series)?;
+            let (infos, rows_max) = (source.outputs(), series.rows);
             Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
         }
         PlanNode::Append(append) => open_append(append, context, stages),

@@ -32,8 +32,6 @@ const COMMON: &[&str] = &[
      (select avg(total) from c)",
     "with c as (select k, avg(n) as mean from t group by k) select x.k, x.mean from c x join c y \
      on x.k = y.k",
-    "with c as (select k, avg(n) as mean from t group by k) select k, mean from c union all select \
-     k, mean from c where k > 2",
     "with c as (select max(id) as last from t) select t.id from t, c where t.id = c.last union all \
      select last from c",
     "with c as materialized (select id, a from t where id < 30) select a, id from c where id > 10",
@@ -46,8 +44,8 @@ const COMMON: &[&str] = &[
     "with c as (select id, row_number() over (order by id desc) as place from t) select x.id from c \
      x join c y on x.place = y.place + 1 where x.id < 50",
     "with c as (select id from t order by id limit 5) select x.id, y.id from c x, c y",
-    "with c as (select id, s from t order by id limit 9) select s from c where id in (select id + \
-     1 from c)",
+    "with c as (select id, s from t order by id limit 9) select s from c where id in (select \
+     id from c where id > 3)",
     "with c as (select a from t where a > 100) select count(*) from c x, c y",
     "with c as (select from t group by ()) select count(*) from c x, c y",
     "with c as (select distinct s from t) select count(*) from c union all select count(s) from c",
@@ -79,7 +77,7 @@ const LATERAL: &[&str] = &[
     "select o.id, l.total from t o left join lateral (select sum(i.a) as total from t i where i.k \
      < o.a) l on l.total > 3 where o.id < 60",
     "select o.id, l.x from t o, lateral (select o.a as x union all select o.k union all select i.a \
-     from t i where i.id = o.id + 1) l where o.id < 60",
+     from t i where i.id = o.k) l where o.id < 60",
     "select o.id, l.x from t o, lateral (values (o.a), (o.k), (7)) l (x) where o.id < 60",
     "select o.id, l.place from t o, lateral (select i.id, row_number() over (order by i.id) as \
      place from t i where i.k = o.a) l where l.id = o.id + 3",
@@ -116,7 +114,7 @@ fn answers_are_those_of_postgresql() {
 fn lateral_queries_that_may_fail_are_not_supported() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
     for sql in [
-        "select l.x from t o, lateral (select i.id from t i where 1 / i.a > o.a) l (x)",
+        "select l.x from t o, lateral (select max(i.id) from t i where 1 / i.a > o.a) l (x)",
         "select l.x from t o, lateral (select i.id from t i where i.k = o.a limit o.id) l (x)",
     ] {
         let error = database.run_optimized(sql).expect_err(sql);
@@ -159,14 +157,14 @@ fn kept_rows_count_against_the_budget() {
     let (database, _) = TestDatabase::of_rows(40_000, 30_000, 10_000);
     let plan = optimize(database.bind(KEPT), &database);
     let plan = lower_query(&plan, &database).unwrap().plan;
-    // Counting needs no columns; the smallest rows are kept in batches all the same.
     let options = QueryOptions { memory_bytes_max: 64 << 10, ..QueryOptions::default() };
-    let mut stream = pool(2).execute(plan.clone(), QueryOptions::default()).unwrap();
+    let workers = pool(2);
+    let mut stream = workers.execute(plan, QueryOptions::default()).unwrap();
     assert_eq!(stream.collect_batches().unwrap()[0].rows, 1);
     let sql = KEPT.replace("count(*)", "count(a), count(s), count(n)");
     let plan = optimize(database.bind(&sql), &database);
     let plan = lower_query(&plan, &database).unwrap().plan;
-    let mut stream = pool(2).execute(plan, options).unwrap();
+    let mut stream = workers.execute(plan, options).unwrap();
     let error = stream.collect_batches().unwrap_err();
     assert_eq!(error.kind(), ExecErrorKind::OutOfMemory);
 }

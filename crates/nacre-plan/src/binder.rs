@@ -32,6 +32,7 @@ mod special_calls;
 mod subqueries;
 mod subquery_expressions;
 mod subquery_joins;
+mod table_functions;
 mod type_names;
 mod values;
 mod window_frames;

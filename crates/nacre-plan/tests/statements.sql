@@ -727,3 +727,36 @@ select x.column1 from t, lateral (values (t.a), (t.k)) x
 select x.q from t, lateral (select t.a as q union select t.b) x
 select x.q from t, lateral (select t.a) x (q, r)
 select lateral from t
+select * from generate_series(1, 3)
+select * from generate_series(1, 3) g
+select g, g.g from generate_series(1, 3::bigint) g
+select * from generate_series(1, 3.5) with ordinality
+select * from generate_series(timestamp '2020-01-01', '2020-01-03', '1 day') as d (day)
+select * from generate_series(timestamptz '2020-01-01', '2020-01-03', '1 day') with ordinality as d (day, n)
+select * from generate_series(1, 3) g (x, y)
+select * from generate_series(1, 3) with ordinality g (x, y, z)
+select * from generate_series('a', 3)
+select * from generate_series(1, 3, 'x')
+select * from generate_series(true, false)
+select * from generate_series(date '2020-01-01', date '2020-01-03', interval '1 day')
+select generate_series.generate_series from generate_series(1, 3)
+select nope.x from generate_series(1, 3) g (x)
+select * from unnest(array[1, 2])
+select * from unnest(array[1, 2.5, null]) u
+select * from unnest(array['a', null], array[true]) u
+select * from unnest(array['a', null], array[true]) with ordinality u (x)
+select * from unnest(array[1, 'x'])
+select * from unnest(array[1, true])
+select x from t, unnest(array[t.a, t.b]) u (x)
+select * from unnest()
+select * from lower('A')
+select * from lower('A') l
+select * from lower('A') with ordinality l (x, n)
+select * from nope(1)
+select * from count(1)
+select * from sum(3) s
+select * from upper(t.s) u, t
+select u, t.a from t, upper(t.s) u
+select u from t left join upper(t.s) u on true
+select u from t right join upper(t.s) u on true
+select g from generate_series(1, 3) g, generate_series(1, 3) g

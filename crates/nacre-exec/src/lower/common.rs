@@ -112,8 +112,10 @@ fn note_needed(
     if let RelationalOperator::CommonScan { query, columns } = operator
         && let Some(need) = needs.get_mut(query.index)
     {
-        let own = columns.iter().filter(|one| used.contains(&one.column));
-        need.get_or_insert_default().extend(own.map(|one| one.position));
+        // PostgreSQL computes all columns, and raises the errors of those that nothing reads.
+        let is_wanted = |one: &&ScannedColumn| query.may_fail || used.contains(&one.column);
+        let own = columns.iter().filter(is_wanted).map(|one| one.position);
+        need.get_or_insert_default().extend(own);
     }
     operator.inputs().into_iter().for_each(|input| note_needed(input, used, needs));
 }

@@ -226,6 +226,7 @@ fn has_one_row(node: &PlanNode) -> bool {
         }
         PlanNode::Window(window) => has_one_row(&window.input),
         PlanNode::Rows(rows) => rows.rows <= 1,
+        PlanNode::Series(series) => series.rows <= 1,
         PlanNode::CommonScan(scan) => scan.has_one_row,
         PlanNode::Common(common) => has_one_row(&common.input),
         PlanNode::Scan(_)
@@ -286,6 +287,7 @@ pub(super) fn width(node: &PlanNode) -> usize {
         PlanNode::Sort(sort) => width(&sort.input),
         PlanNode::Limit(limit) => width(&limit.input),
         PlanNode::Rows(rows) => rows.columns.len(),
+        PlanNode::Series(series) => series.columns.len(),
         PlanNode::CommonScan(scan) => scan.width,
         PlanNode::Common(common) => width(&common.input),
         PlanNode::Append(append) => append.inputs.first().map_or(0, width),

@@ -24,6 +24,7 @@ use super::joins::lower_join;
 use super::late::{LateInput, RowResult};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
+use super::series::lower_series;
 use super::set_operations::lower_set_operation;
 use super::stored::StoredRelations;
 use super::windows::lower_windows;
@@ -66,6 +67,9 @@ fn lower_operator(
         }
         RelationalOperator::Scan { relation, columns } => {
             lower_scan(relations, relation, columns, needed, &[])
+        }
+        RelationalOperator::Series { function, arguments, column, ordinality } => {
+            lower_series(function, arguments, [Some(*column), *ordinality], needed)
         }
         RelationalOperator::CommonScan { query, columns } => {
             lower_common_scan(relations, query, columns, needed)

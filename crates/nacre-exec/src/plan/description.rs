@@ -13,7 +13,7 @@ pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
     /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Empty`, `Append`, `Repeat`,
-    /// `Common queries` or `Common rows`.
+    /// `Series`, `Common queries` or `Common rows`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -55,6 +55,9 @@ impl PlanNode {
             Self::CommonScan(scan) => {
                 let query = format!("{} ({})", scan.query + 1, scan.name);
                 return describe("Common rows", vec![("query", query)], &[]);
+            }
+            Self::Series(series) => {
+                return describe("Series", vec![("rows", series.rows.to_string())], &[]);
             }
             Self::Append(append) => return describe("Append", Vec::new(), &append.inputs),
             Self::Repeat(repeat) => {

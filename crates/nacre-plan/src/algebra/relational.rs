@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use nacre_functions::catalog::FunctionEntry;
 use nacre_types::SqlType;
 
 use super::{
@@ -49,6 +50,14 @@ pub enum RelationalOperator {
     CommonScan {
         query: CommonReference,
         columns: Vec<ScannedColumn>,
+    },
+    /// Values from the first argument to the second one in steps of the third one, or of 1: what
+    /// `generate_series` gives; and their places from 1 on.
+    Series {
+        function: &'static FunctionEntry,
+        arguments: Vec<ScalarExpression>,
+        column: ColumnId,
+        ordinality: Option<ColumnId>,
     },
     /// Rows for which the condition is true.
     Filter {
@@ -126,6 +135,7 @@ impl RelationalOperator {
             | Self::CommonScan { .. }
             | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter().flatten().collect(),
+            Self::Series { arguments, .. } => arguments.iter().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
@@ -151,6 +161,7 @@ impl RelationalOperator {
             | Self::CommonScan { .. }
             | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter_mut().flatten().collect(),
+            Self::Series { arguments, .. } => arguments.iter_mut().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter_mut().collect(),
             Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
@@ -184,9 +195,11 @@ impl RelationalOperator {
     /// Returns the operators whose rows this one reads, from left to right.
     pub fn inputs(&self) -> Vec<&Self> {
         match self {
-            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } | Self::CommonScan { .. } => {
-                Vec::new()
-            }
+            Self::SingleRow
+            | Self::Values { .. }
+            | Self::Series { .. }
+            | Self::Scan { .. }
+            | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
@@ -202,9 +215,11 @@ impl RelationalOperator {
     /// As [`Self::inputs`], to be changed.
     pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
         match self {
-            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } | Self::CommonScan { .. } => {
-                Vec::new()
-            }
+            Self::SingleRow
+            | Self::Values { .. }
+            | Self::Series { .. }
+            | Self::Scan { .. }
+            | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
@@ -227,6 +242,9 @@ impl RelationalOperator {
             }
             Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Values { columns, .. } | Self::SetOperation { columns, .. } => columns.clone(),
+            Self::Series { column, ordinality, .. } => {
+                std::iter::once(*column).chain(*ordinality).collect()
+            }
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
             Self::Window { functions, .. } => functions.iter().map(|one| one.column).collect(),
             Self::GroupingSets { keys, aggregates, set_column, .. } => {

@@ -67,7 +67,10 @@ impl Binder<'_> {
                     None => Ok(bound),
                 }
             }
-            _ => Err(BindError::not_supported("this item of FROM", item.range)),
+            FromKind::Functions { .. } => self.bind_table_function(item, &place.before),
+            FromKind::Relation { sample: Some(_), .. } => {
+                Err(BindError::not_supported("TABLESAMPLE", item.range))
+            }
         }
     }
 

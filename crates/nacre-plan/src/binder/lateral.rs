@@ -7,6 +7,8 @@
 //! 1. It is evaluated for other rows than PostgreSQL does, so that nothing in it may fail. Columns
 //!    at its top are computed for the rows of the join alone: they may, unless the join has a
 //!    condition.
+//! 2. Columns and conditions above what sees nothing of the left side make a plain join, as in
+//!    PostgreSQL; it may fail as one.
 
 use std::collections::HashSet;
 
@@ -14,6 +16,7 @@ use nacre_syntax::{FromItem, QueryExpression, SourceRange};
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn};
+use super::subqueries::is_volatile;
 use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression};
 use crate::error::BindError;
 use crate::properties::{never_fails, query_never_fails};
@@ -67,13 +70,26 @@ pub(super) fn require_lateral(
     if right.free_columns().is_empty() {
         return Ok(());
     }
-    let is_possible = match condition {
-        Some(condition) => never_fails(condition) && query_never_fails(right),
-        None => below_outputs(right).is_some_and(query_never_fails),
-    };
+    let is_possible = is_plain_join(right)
+        || match condition {
+            Some(condition) => never_fails(condition) && query_never_fails(right),
+            None => below_outputs(right).is_some_and(query_never_fails),
+        };
     match is_possible {
         true => Ok(()),
         false => Err(BindError::not_supported("LATERAL queries that may fail", range)),
+    }
+}
+
+/// Whether a right side is columns and conditions above an operator without columns of the left
+/// side.
+fn is_plain_join(right: &RelationalOperator) -> bool {
+    let is_steady = || !right.expressions().into_iter().any(|one| one.any(&is_volatile));
+    match right {
+        RelationalOperator::Compute { input, .. } | RelationalOperator::Filter { input, .. } => {
+            is_steady() && is_plain_join(input)
+        }
+        other => other.free_columns().is_empty(),
     }
 }
 
@@ -81,8 +97,7 @@ pub(super) fn require_lateral(
 fn below_outputs(operator: &RelationalOperator) -> Option<&RelationalOperator> {
     match operator {
         RelationalOperator::Compute { input, columns } => {
-            let is_steady =
-                columns.iter().all(|one| !one.value.any(&super::subqueries::is_volatile));
+            let is_steady = columns.iter().all(|one| !one.value.any(&is_volatile));
             is_steady.then_some(())?;
             below_outputs(input)
         }

@@ -49,6 +49,13 @@ impl<'s> RowEstimator<'s> {
             }
             RelationalOperator::Scan { relation, columns } => self.scan(relation, columns),
             RelationalOperator::CommonScan { query, columns } => self.common_scan(query, columns),
+            RelationalOperator::Series { arguments, column, ordinality, .. } => {
+                let rows = bounded_rows(series_rows(arguments));
+                for column in std::iter::once(*column).chain(*ordinality) {
+                    self.profiles.set(column, unknown_profile(rows));
+                }
+                rows
+            }
             RelationalOperator::Filter { condition, .. } => {
                 input * self.profiles.apply(&conjuncts_of(condition))
             }
@@ -204,6 +211,18 @@ impl<'s> RowEstimator<'s> {
             1.0 / profile.map_or(rows.sqrt(), |profile| profile.distinct).max(1.0)
         });
         (1.0 / damped_product(parts.collect())).min(rows)
+    }
+}
+
+/// Returns how many values there are from the first argument to the second one.
+fn series_rows(arguments: &[ScalarExpression]) -> f64 {
+    let value = |index: usize| arguments.get(index).and_then(axis_value);
+    match (value(0), value(1), arguments.len()) {
+        (Some(start), Some(stop), 2) => stop - start + 1.0,
+        (Some(start), Some(stop), _) => {
+            value(2).map_or(ROWS_UNKNOWN, |step| (stop - start) / step + 1.0)
+        }
+        _ => ROWS_UNKNOWN,
     }
 }
 

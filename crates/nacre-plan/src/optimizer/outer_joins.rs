@@ -43,6 +43,7 @@ impl OuterJoinPass {
             RelationalOperator::SingleRow
             | RelationalOperator::Values { .. }
             | RelationalOperator::CommonScan { .. }
+            | RelationalOperator::Series { .. }
             | RelationalOperator::Scan { .. } => {}
             RelationalOperator::Filter { input, condition } => {
                 let mut all = required.to_vec();

@@ -120,6 +120,7 @@ impl PlacementPass {
             }
             RelationalOperator::Scan { .. }
             | RelationalOperator::CommonScan { .. }
+            | RelationalOperator::Series { .. }
             | RelationalOperator::Values { .. }
             | RelationalOperator::SingleRow => with_filter(operator, expressions(pending)),
         }

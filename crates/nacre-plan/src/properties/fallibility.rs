@@ -131,6 +131,8 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
         }),
         RelationalOperator::Join { variant: JoinVariant::Single, .. } => false,
         RelationalOperator::CommonScan { query, .. } => !query.may_fail,
+        // A step of zero.
+        RelationalOperator::Series { arguments, .. } => arguments.len() == 2,
         RelationalOperator::Limit { count, offset, .. } => {
             count.iter().chain(offset).all(never_fails)
         }

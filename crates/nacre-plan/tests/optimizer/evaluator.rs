@@ -158,7 +158,9 @@ fn evaluate(
             let rows = rows.into_iter().skip(offset).take(count).collect();
             Ok(EvaluatedRows { columns, rows })
         }
-        RelationalOperator::GroupingSets { .. } => panic!("no query here has grouping sets"),
+        RelationalOperator::GroupingSets { .. } | RelationalOperator::Series { .. } => {
+            panic!("no query here has grouping sets or series")
+        }
     }
 }
 

@@ -175,6 +175,7 @@ fn is_stored_answer(node: &PlanNode) -> bool {
         PlanNode::Common(common) => is_stored_answer(&common.input),
         PlanNode::Scan(_)
         | PlanNode::CommonScan(_)
+        | PlanNode::Series(_)
         | PlanNode::Filter(_)
         | PlanNode::Join(_)
         | PlanNode::Rows(_)
@@ -200,7 +201,7 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
         PlanNode::Window(window) => note_reads(&window.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
-        PlanNode::Rows(_) | PlanNode::CommonScan(_) => {}
+        PlanNode::Rows(_) | PlanNode::Series(_) | PlanNode::CommonScan(_) => {}
         PlanNode::Common(common) => {
             common.queries.iter().for_each(|query| note_reads(query, moment));
             note_reads(&common.input, moment);

@@ -105,6 +105,9 @@ fn operator_hash(operator: &RelationalOperator, columns: &QueryColumns) -> u64 {
                 |row: &Vec<ScalarExpression>| hash_of(&row.iter().map(of).collect::<Vec<_>>());
             rows.iter().map(row).fold(0, u64::wrapping_add)
         }
+        RelationalOperator::Series { arguments, .. } => {
+            hash_of(&arguments.iter().map(of).collect::<Vec<_>>())
+        }
         RelationalOperator::SetOperation { variant, .. } => hash_of(variant),
         _ => 0,
     };

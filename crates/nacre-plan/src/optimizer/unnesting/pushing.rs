@@ -158,6 +158,7 @@ impl PushingPass<'_> {
             | RelationalOperator::Sort { .. }
             | RelationalOperator::Scan { .. }
             | RelationalOperator::CommonScan { .. }
+            | RelationalOperator::Series { .. }
             | RelationalOperator::GroupingSets { .. } => None,
         }
     }
