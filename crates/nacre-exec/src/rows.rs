@@ -1,5 +1,5 @@
-//! Rows that no table has: constant ones, those that are kept, and those that are handed on more than
-//! once.
+//! Rows that no table has: constant ones, series, those that are kept, and those that are handed on
+//! more than once.
 
 mod collected;
 mod constant;

@@ -1,5 +1,5 @@
-//! Queries of WITH that are computed once, and LATERAL ones, beside a PostgreSQL 15 server where its
-//! programs are.
+//! Queries of WITH that are computed once, and LATERAL ones, beside a PostgreSQL 15 server where
+//! its programs are.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
@@ -41,8 +41,8 @@ const COMMON: &[&str] = &[
      from d x, d y, c where x.a = c.a",
     "with c as (select a, count(*) as n from t group by a), d as (select n, count(*) as m from c \
      group by n) select c.a, d.m from c join d on c.n = d.n join d e on e.m = d.m",
-    "with c as (select id, row_number() over (order by id desc) as place from t) select x.id from c \
-     x join c y on x.place = y.place + 1 where x.id < 50",
+    "with c as (select id, row_number() over (order by id desc) as place from t) select x.id from \
+     c x join c y on x.place = y.place + 1 where x.id < 50",
     "with c as (select id from t order by id limit 5) select x.id, y.id from c x, c y",
     "with c as (select id, s from t order by id limit 9) select s from c where id in (select \
      id from c where id > 3)",
@@ -89,8 +89,8 @@ const LATERAL: &[&str] = &[
      i.o) l on l.a > o.a where o.id < 60",
     "with c as (select k, count(*) as n from t group by k) select o.id, l.n from t o, lateral \
      (select c.n from c where c.k = o.a) l, c where c.k = o.k and o.id < 60",
-    "select id from t o where exists (select from t i, lateral (select i.a where i.k = o.k) l where \
-     l.a = o.a) and id < 100",
+    "select id from t o where exists (select from t i, lateral (select i.a where i.k = o.k) l \
+     where l.a = o.a) and id < 100",
     "select count(*) from t o, lateral (select from t i where i.k = o.a) l where o.id < 60",
 ];
 

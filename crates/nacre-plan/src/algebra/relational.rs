@@ -15,7 +15,7 @@ use crate::definition::RelationDefinition;
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryPlan {
     pub columns: QueryColumns,
-    /// What `root` may read with [`RelationalOperator::CommonScan`], each after those that it reads.
+    /// What `root` may read with [`RelationalOperator::CommonScan`], each behind what it reads.
     pub common: Vec<CommonQuery>,
     pub root: RelationalOperator,
     pub outputs: Vec<OutputColumn>,

@@ -1,8 +1,8 @@
 //! FROM: lists of tables, and joins.
 //!
 //! A join makes visible what both sides do. USING and NATURAL merge columns of one name: the merged
-//! one comes first, and its own name without a table means it. What is LATERAL sees the items before
-//! it ([`super::lateral`]).
+//! one comes first, and its own name without a table means it. What is LATERAL sees the items
+//! before it ([`super::lateral`]).
 
 use nacre_syntax::SourceRange;
 use nacre_syntax::{FromItem, FromKind, JoinCondition, JoinKind, JoinLink, SqlName, TableAlias};

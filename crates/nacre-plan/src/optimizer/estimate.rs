@@ -43,18 +43,13 @@ impl<'s> RowEstimator<'s> {
         bounded_rows(match operator {
             RelationalOperator::SingleRow => 1.0,
             RelationalOperator::Values { columns, rows } => {
-                let rows = rows.len() as f64;
-                columns.iter().for_each(|one| self.profiles.set(*one, unknown_profile(rows)));
-                rows
+                self.unknown_columns(columns, rows.len() as f64)
             }
             RelationalOperator::Scan { relation, columns } => self.scan(relation, columns),
             RelationalOperator::CommonScan { query, columns } => self.common_scan(query, columns),
-            RelationalOperator::Series { arguments, column, ordinality, .. } => {
+            RelationalOperator::Series { arguments, .. } => {
                 let rows = bounded_rows(series_rows(arguments));
-                for column in std::iter::once(*column).chain(*ordinality) {
-                    self.profiles.set(column, unknown_profile(rows));
-                }
-                rows
+                self.unknown_columns(&operator.own_columns(), rows)
             }
             RelationalOperator::Filter { condition, .. } => {
                 input * self.profiles.apply(&conjuncts_of(condition))
@@ -157,6 +152,12 @@ impl<'s> RowEstimator<'s> {
                 },
             );
         }
+        rows
+    }
+
+    /// Notes columns of which nothing is known; returns their rows.
+    fn unknown_columns(&mut self, columns: &[ColumnId], rows: f64) -> f64 {
+        columns.iter().for_each(|one| self.profiles.set(*one, unknown_profile(rows)));
         rows
     }
 

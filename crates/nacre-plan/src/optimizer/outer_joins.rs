@@ -40,11 +40,6 @@ impl OuterJoinPass {
         required: &[RequiredCondition<'_>],
     ) {
         match operator {
-            RelationalOperator::SingleRow
-            | RelationalOperator::Values { .. }
-            | RelationalOperator::CommonScan { .. }
-            | RelationalOperator::Series { .. }
-            | RelationalOperator::Scan { .. } => {}
             RelationalOperator::Filter { input, condition } => {
                 let mut all = required.to_vec();
                 all.extend(self.conditions(condition));
@@ -71,7 +66,13 @@ impl OuterJoinPass {
                 let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
-            RelationalOperator::Limit { .. }
+            // Other rows of the inputs matter, too.
+            RelationalOperator::SingleRow
+            | RelationalOperator::Values { .. }
+            | RelationalOperator::Series { .. }
+            | RelationalOperator::Scan { .. }
+            | RelationalOperator::CommonScan { .. }
+            | RelationalOperator::Limit { .. }
             | RelationalOperator::GroupingSets { .. }
             | RelationalOperator::SetOperation { .. } => {
                 let ranges = range.inputs(operator);

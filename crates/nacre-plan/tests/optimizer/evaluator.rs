@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use nacre_plan::algebra::{
     AggregateColumn, BoundSortKey, ColumnId, JoinVariant, QueryPlan, RelationalOperator,
-    ScalarExpression, ScalarKind, SetVariant, TruthValue,
+    ScalarExpression, ScalarKind, ScannedColumn, SetVariant, TruthValue,
 };
 use nacre_types::SqlValue;
 
@@ -92,21 +92,11 @@ fn evaluate(
 ) -> EvaluationResult<EvaluatedRows> {
     match operator {
         RelationalOperator::SingleRow => Ok(EvaluatedRows { columns: vec![], rows: vec![vec![]] }),
-        RelationalOperator::Scan { .. } | RelationalOperator::CommonScan { .. } => {
-            let (stored, columns) = match operator {
-                RelationalOperator::Scan { relation, columns } => {
-                    (&tables[&relation.name], columns)
-                }
-                RelationalOperator::CommonScan { query, columns } => {
-                    (&tables[&common_name(query.index)], columns)
-                }
-                _ => panic!("another operator"),
-            };
-            let row = |row: &Vec<CellValue>| columns.iter().map(|one| row[one.position]).collect();
-            Ok(EvaluatedRows {
-                columns: columns.iter().map(|one| one.column).collect(),
-                rows: stored.iter().map(row).collect(),
-            })
+        RelationalOperator::Scan { relation, columns } => {
+            Ok(scanned(&tables[&relation.name], columns))
+        }
+        RelationalOperator::CommonScan { query, columns } => {
+            Ok(scanned(&tables[&common_name(query.index)], columns))
         }
         RelationalOperator::Filter { input, condition } => {
             let EvaluatedRows { columns, rows } = evaluate(input, tables, outer)?;
@@ -161,6 +151,14 @@ fn evaluate(
         RelationalOperator::GroupingSets { .. } | RelationalOperator::Series { .. } => {
             panic!("no query here has grouping sets or series")
         }
+    }
+}
+
+fn scanned(stored: &[Vec<CellValue>], columns: &[ScannedColumn]) -> EvaluatedRows {
+    let row = |row: &Vec<CellValue>| columns.iter().map(|one| row[one.position]).collect();
+    EvaluatedRows {
+        columns: columns.iter().map(|one| one.column).collect(),
+        rows: stored.iter().map(row).collect(),
     }
 }
 
