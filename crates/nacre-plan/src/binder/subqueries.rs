@@ -1,8 +1,8 @@
 //! Queries within queries: in FROM, and by names that WITH gives.
 //!
 //! A query of WITH is bound where it is written, so that its errors come there. It is computed
-//! once ([`super::sharing`]), or bound once more for each further reference: each has columns of its
-//! own.
+//! once ([`super::sharing`]), or bound once more for each further reference: each has columns of
+//! its own.
 
 use std::rc::Rc;
 
