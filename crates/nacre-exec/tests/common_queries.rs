@@ -8,7 +8,6 @@ mod postgres;
 #[allow(dead_code, reason = "what other tests need of it")]
 #[path = "../../nacre-functions/tests/server/mod.rs"]
 mod server;
-#[allow(dead_code, reason = "what other tests need of it")]
 mod support;
 
 use nacre_exec::ExecErrorKind;
