@@ -46,19 +46,6 @@ pub enum RelationalOperator {
         relation: Arc<RelationDefinition>,
         columns: Vec<ScannedColumn>,
     },
-    /// Reads the rows of a common query; positions are those of its outputs.
-    CommonScan {
-        query: CommonReference,
-        columns: Vec<ScannedColumn>,
-    },
-    /// Values from the first argument to the second one in steps of the third one, or of 1: what
-    /// `generate_series` gives; and their places from 1 on.
-    Series {
-        function: &'static FunctionEntry,
-        arguments: Vec<ScalarExpression>,
-        column: ColumnId,
-        ordinality: Option<ColumnId>,
-    },
     /// Rows for which the condition is true.
     Filter {
         input: Box<Self>,
@@ -123,6 +110,19 @@ pub enum RelationalOperator {
         variant: SetVariant,
         columns: Vec<ColumnId>,
         inputs: Vec<SetInput>,
+    },
+    /// Reads the rows of a common query; positions are those of its outputs.
+    CommonScan {
+        query: CommonReference,
+        columns: Vec<ScannedColumn>,
+    },
+    /// Values from the first argument to the second one in steps of the third one, or of 1: what
+    /// `generate_series` gives; and their places from 1 on.
+    Series {
+        function: &'static FunctionEntry,
+        arguments: Vec<ScalarExpression>,
+        column: ColumnId,
+        ordinality: Option<ColumnId>,
     },
 }
 
