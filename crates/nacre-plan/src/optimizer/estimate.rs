@@ -48,8 +48,7 @@ impl<'s> RowEstimator<'s> {
             RelationalOperator::Scan { relation, columns } => self.scan(relation, columns),
             RelationalOperator::CommonScan { query, columns } => self.common_scan(query, columns),
             RelationalOperator::Series { arguments, .. } => {
-                let rows = bounded_rows(series_rows(arguments));
-                self.unknown_columns(&operator.own_columns(), rows)
+                self.unknown_columns(&operator.own_columns(), series_rows(arguments))
             }
             RelationalOperator::Filter { condition, .. } => {
                 input * self.profiles.apply(&conjuncts_of(condition))
@@ -218,13 +217,13 @@ impl<'s> RowEstimator<'s> {
 /// Returns how many values there are from the first argument to the second one.
 fn series_rows(arguments: &[ScalarExpression]) -> f64 {
     let value = |index: usize| arguments.get(index).and_then(axis_value);
-    match (value(0), value(1), arguments.len()) {
+    bounded_rows(match (value(0), value(1), arguments.len()) {
         (Some(start), Some(stop), 2) => stop - start + 1.0,
         (Some(start), Some(stop), _) => {
             value(2).map_or(ROWS_UNKNOWN, |step| (stop - start) / step + 1.0)
         }
         _ => ROWS_UNKNOWN,
-    }
+    })
 }
 
 fn unknown_profile(rows: f64) -> ColumnProfile {

@@ -115,14 +115,7 @@ impl PlacementPass {
                 let limited = RelationalOperator::Limit { input, count, offset };
                 with_filter(limited, expressions(pending))
             }
-            RelationalOperator::SetOperation { .. }
-            | RelationalOperator::Scan { .. }
-            | RelationalOperator::CommonScan { .. }
-            | RelationalOperator::Series { .. }
-            | RelationalOperator::Values { .. }
-            | RelationalOperator::SingleRow => {
-                self.place_at_set_operation(operator, range, pending)
-            }
+            other => self.place_at_set_operation(other, range, pending),
         }
     }
 
