@@ -11,12 +11,15 @@
 //!    evaluated for pairs; the left side streams through, the right one is collected, unless the
 //!    join is about the left side's rows alone and that is much smaller (`join_sides`).
 //! 5. Rows that are written out are computed here (`constant_rows`); set operations append the rows
-//!    of their inputs, and count them in groups (`set_operations`).
+//!    of their inputs, and count them in groups (`set_operations`). What a series counts is known
+//!    here, its rows are made when the query runs (`series`).
 //! 6. Conditions without columns are decided here (`constants`); if they are not true, nothing
 //!    below them is part of the plan (`emptiness`).
 //! 7. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
-//! 8. Windows that one sort serves become one node (`windows`), frames distances of physical values
+//! 8. Queries that are computed once are lowered first; what reads them has their columns
+//!    (`common`).
+//! 9. Windows that one sort serves become one node (`windows`), frames distances of physical values
 //!    (`window_frames`).
 //!
 //! # Invariants
@@ -36,6 +39,7 @@
 
 mod aggregates;
 mod columns;
+mod common;
 mod constant_rows;
 mod constants;
 mod emptiness;
@@ -56,6 +60,7 @@ mod relations;
 mod row_call;
 mod row_expression;
 mod row_nodes;
+mod series;
 mod session;
 mod set_operations;
 mod stored;
@@ -65,7 +70,7 @@ mod windows;
 use nacre_plan::algebra::{ColumnId, QueryPlan};
 use nacre_types::ValueSettings;
 
-use crate::plan::PhysicalPlan;
+use crate::plan::{CommonNode, PhysicalPlan, PlanNode};
 
 pub use error::LoweringError;
 pub use form::column_sql_type;
@@ -102,8 +107,14 @@ fn lower_outputs(
             needed.push(output.column);
         }
     }
-    let root = relations::lower_relation(relations, &query.root, &needed)?;
-    if root.node.depth() > LEVELS_MAX {
+    let (relations, common) = common::lower_common(query, relations)?;
+    let root = relations::lower_relation(&relations, &query.root, &needed)?;
+    let node = if common.is_empty() {
+        root.node
+    } else {
+        PlanNode::Common(Box::new(CommonNode { queries: common, input: root.node }))
+    };
+    if node.depth() > LEVELS_MAX {
         return Err(LoweringError::not_supported("queries of this many operators"));
     }
     let mut outputs = Vec::with_capacity(query.outputs.len());
@@ -112,5 +123,5 @@ fn lower_outputs(
         let (name, sql_type) = (output.name.clone(), output.sql_type);
         outputs.push(QueryOutput { name, sql_type, place });
     }
-    Ok(PhysicalQuery { plan: PhysicalPlan { root: root.node }, outputs })
+    Ok(PhysicalQuery { plan: PhysicalPlan { root: node }, outputs })
 }

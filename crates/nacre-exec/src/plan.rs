@@ -9,17 +9,21 @@
 //! Aggregate [sum 0] <- Map [0 * 1] <- Scan [price, discount] restricted on date
 //! ```
 
+mod common;
 mod description;
 mod node;
+mod series;
 mod window;
 
 pub use crate::scan::ColumnPredicate;
+pub use common::{CommonNode, CommonScanNode};
 pub use description::OperatorDescription;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
     GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode,
     RepeatNode, RowsNode, ScanNode, SortKey, SortNode,
 };
+pub use series::{SeriesColumn, SeriesNode};
 pub use window::{
     FrameEdge, FrameExclusion, FrameOffset, FrameRange, FrameUnit, WindowCall, WindowFrame,
     WindowFunction, WindowNode, WindowNumber, WindowSpecification,

@@ -3,7 +3,8 @@
 //! A node adds steps to the pipeline that its input ends in. One that needs all of its input ends
 //! the pipeline with a sink and begins another one, whose source is what the sink has collected.
 //! A join wraps the pipeline of its probe side as the source of another one; rows of its build side
-//! that come out alone are one more source with the same steps and the same sink.
+//! that come out alone are one more source with the same steps and the same sink. Queries that are
+//! computed once end in a sink that keeps their rows, which sources of later stages read.
 
 use std::sync::Arc;
 
@@ -21,11 +22,11 @@ use crate::pipeline::{
     SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, AppendNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan, PlanNode,
-    RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
+    AggregateNode, AppendNode, CommonScanNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan,
+    PlanNode, RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
-use crate::rows::{ConstantRowSource, RepeatSource};
+use crate::rows::{CollectedSource, CollectingSink, ConstantRowSource, RepeatSource, SeriesSource};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
@@ -55,6 +56,22 @@ impl QueryStages {
     pub(crate) fn scan_reports(&self) -> Vec<ScanReport> {
         self.stages.iter().filter_map(|stage| stage.source.scan_report()).collect()
     }
+}
+
+/// Stages that are being made.
+#[derive(Default)]
+struct StageList {
+    stages: Vec<PipelineStage>,
+    /// Queries that are computed once.
+    common: Vec<CommonRows>,
+}
+
+/// The rows of a query that is computed once, when its stage has ended.
+struct CommonRows {
+    sink: Arc<CollectingSink>,
+    infos: Vec<SlotInfo>,
+    rows_max: u64,
+    depth: usize,
 }
 
 /// A pipeline that has no sink yet.
@@ -87,18 +104,18 @@ pub(crate) fn build_stages(
     context: &StageContext,
     channel: &Arc<ResultChannel>,
 ) -> ExecResult<QueryStages> {
-    let mut stages = Vec::new();
+    let mut stages = StageList::default();
     let pipeline = open_node(&plan.root, context, &mut stages)?;
     let sink = ResultSink::new(channel, pipeline.columns.clone(), pipeline.gate.clone());
     close(pipeline, Arc::new(sink), context, &mut stages);
-    Ok(QueryStages { stages })
+    Ok(QueryStages { stages: stages.stages })
 }
 
 fn close(
     pipeline: OpenPipeline,
     sink: Arc<dyn PipelineSink>,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) {
     let OpenPipeline { source, mut tails, builder, columns, .. } = pipeline;
     let mut program = builder.program;
@@ -111,9 +128,9 @@ fn close(
         let shared = Arc::new(SharedSink::new(&sink));
         let mut stage = PipelineStage::new(source, program.clone(), shared, context.flavour);
         stage.end_with(&last);
-        stages.push(stage);
+        stages.stages.push(stage);
     }
-    stages.push(last);
+    stages.stages.push(last);
 }
 
 /// Begins a pipeline that follows another one.
@@ -138,7 +155,7 @@ fn begin(source: Arc<dyn PipelineSource>, infos: Vec<SlotInfo>, depth: usize) ->
 fn open_node(
     node: &PlanNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     match node {
         PlanNode::Scan(scan) => open_scan(scan, context),
@@ -165,16 +182,51 @@ fn open_node(
             let (infos, rows_max) = (source.outputs(), rows.rows as u64);
             Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
         }
+        PlanNode::Series(series) => {
+            let source = SeriesSource::new(series)?;
+            let (infos, rows_max) = (source.outputs(), series.rows);
+            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
+        }
         PlanNode::Append(append) => open_append(append, context, stages),
         PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
+        PlanNode::Common(common) => {
+            for query in &common.queries {
+                collect_rows(query, context, stages)?;
+            }
+            let mut pipeline = open_node(&common.input, context, stages)?;
+            pipeline.depth += 1;
+            Ok(pipeline)
+        }
+        PlanNode::CommonScan(scan) => open_common_scan(scan, stages),
     }
+}
+
+/// Computes the rows of a query and keeps them.
+fn collect_rows(
+    query: &PlanNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<()> {
+    let pipeline = open_input(query, context, stages)?;
+    let (infos, depth, rows_max) = (output_infos(&pipeline), pipeline.depth, pipeline.rows_max);
+    let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), context));
+    close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
+    stages.common.push(CommonRows { sink, infos, rows_max, depth });
+    Ok(())
+}
+
+fn open_common_scan(scan: &CommonScanNode, stages: &StageList) -> ExecResult<OpenPipeline> {
+    let missing = || ExecError::internal(format!("there is no common query {}", scan.query));
+    let rows = stages.common.get(scan.query).ok_or_else(missing)?;
+    let source = Arc::new(CollectedSource::new(&rows.sink));
+    Ok(OpenPipeline { rows_max: rows.rows_max, ..begin(source, rows.infos.clone(), rows.depth) })
 }
 
 /// Opens the input of an operator; a LIMIT ends its pipeline before anything above it.
 fn open_input(
     node: &PlanNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_node(node, context, stages)?;
     pipeline.depth += 1;
@@ -221,23 +273,24 @@ fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline
 fn open_join(
     node: &JoinNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let build = open_input(&node.build, context, stages)?;
     // They run when the table is there, whose keys the scans below them may ask for.
-    let mut probe_stages = Vec::new();
-    let mut probe = open_input(&node.probe, context, &mut probe_stages)?;
+    let before = std::mem::take(&mut stages.stages);
+    let mut probe = open_input(&node.probe, context, stages)?;
     if probe.probes == PROBES_MAX {
-        probe = end_in_sort(probe, &[], None, context, &mut probe_stages)?;
+        probe = end_in_sort(probe, &[], None, context, stages)?;
     }
+    let mut probe_stages = std::mem::replace(&mut stages.stages, before);
     let plan = JoinPlan::new(node, join_side(&probe), join_side(&build))?;
     let depth = probe.depth.max(build.depth);
     let sink = Arc::new(JoinBuildSink::new(plan, context));
     close(build, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let links = Arc::new(JoinTableSource::new(&sink));
     let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
-    stages.push(PipelineStage::new(links, none, end, context.flavour));
-    stages.append(&mut probe_stages);
+    stages.stages.push(PipelineStage::new(links, none, end, context.flavour));
+    stages.stages.append(&mut probe_stages);
 
     let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
     let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
@@ -281,7 +334,7 @@ fn output_infos(pipeline: &OpenPipeline) -> Vec<SlotInfo> {
 fn open_aggregate(
     node: &AggregateNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
@@ -317,7 +370,7 @@ fn scan_of_keys(
 fn open_grouping_sets(
     node: &GroupingSetsNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
@@ -346,7 +399,7 @@ fn open_grouping_sets(
 fn open_sort(
     node: &SortNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     end_in_sort(pipeline, &node.keys, node.rows_max, context, stages)
@@ -355,7 +408,7 @@ fn open_sort(
 fn open_window(
     node: &WindowNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(&node.input, context, stages)?;
     let (depth, rows_max) = (pipeline.depth, pipeline.rows_max);
@@ -372,7 +425,7 @@ fn end_in_sort(
     keys: &[SortKey],
     wanted_max: Option<u64>,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let depth = pipeline.depth;
     let infos = output_infos(&pipeline);
@@ -394,7 +447,7 @@ fn end_in_sort(
 fn open_limit(
     node: &LimitNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_input(&node.input, context, stages)?;
     pipeline.gate = Some(Arc::new(LimitGate::new(node.offset, node.rows_max)));
@@ -407,7 +460,7 @@ fn open_limit(
 fn open_append(
     node: &AppendNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let mut inputs = Vec::with_capacity(node.inputs.len());
     for input in &node.inputs {
@@ -486,7 +539,7 @@ fn unified_infos(inputs: &[Vec<SlotInfo>]) -> ExecResult<Vec<SlotInfo>> {
 fn open_repeat(
     node: &RepeatNode,
     context: &StageContext,
-    stages: &mut Vec<PipelineStage>,
+    stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_input(&node.input, context, stages)?;
     if pipeline.probes == PROBES_MAX {

@@ -3,12 +3,13 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
+#[path = "support/postgres.rs"]
+mod postgres;
 #[allow(dead_code, reason = "what other tests need of it")]
 #[path = "../../nacre-functions/tests/server/mod.rs"]
 mod server;
 mod support;
 
-use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use nacre_exec::ExecErrorKind;
@@ -21,8 +22,8 @@ use nacre_exec::plan::{
 };
 use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
 use nacre_store::{OpenOptions, Store};
-use server::TestServer;
-use support::statements::{TestDatabase, TestRow, Texts, sorted, texts};
+use postgres::compare;
+use support::statements::{TestDatabase, texts};
 use support::{ID, MODE, SMALL, SeededRandom, pool, run, scan, table};
 
 /// Rows of the table `t`, of which the first are frozen.
@@ -170,71 +171,6 @@ const REFUSED: &[&str] = &[
     "select x from (select 1 / a, k from t union all select 1, 2) u (x, k) where k > 1",
     "select a from t union all select 1 / a from t limit 1",
 ];
-
-fn literal<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(|| "null".to_owned(), |value| format!("'{}'", value.to_string()))
-}
-
-/// Returns statements that make the table `t`.
-fn definitions(rows: &[TestRow]) -> String {
-    let mut text = "create table t (id bigint, a integer, k smallint, n numeric(10,2), s text, \
-                    c char(5), d date, o boolean, f double precision);\ninsert into t values\n"
-        .to_owned();
-    for (index, row) in rows.iter().enumerate() {
-        let n = row.n.map(|n| format!("{}e-2", n));
-        let date = row.d.map_or("null".to_owned(), |d| format!("date '1970-01-01' + {d}"));
-        let _ = write!(
-            text,
-            "{}({}, {}, {}, {}, {}, {}, {date}, {}, {})",
-            if index == 0 { "" } else { ",\n" },
-            row.id,
-            literal(row.a),
-            literal(row.k),
-            literal(n),
-            literal(row.s),
-            literal(row.c),
-            literal(row.o),
-            literal(row.f),
-        );
-    }
-    text.push_str(";\n");
-    text
-}
-
-/// Why a query in FROM is refused that PostgreSQL would merge into the outer one.
-const GUARDED: &str =
-    "not supported: columns of queries in FROM that may fail, and conditions on them";
-
-/// Compares answers with those of the server; returns how many have rows in both.
-fn compare(database: &TestDatabase, rows: &[TestRow], statements: &[String]) -> Option<usize> {
-    let server = TestServer::start()?;
-    let theirs = server.answers(&definitions(rows), statements);
-    assert_eq!(theirs.len(), statements.len());
-    let (mut differences, mut count) = (String::new(), 0);
-    for (sql, theirs) in statements.iter().zip(theirs) {
-        let theirs: Option<Texts> = theirs.map(|lines| {
-            let fields = |line: String| {
-                let fields = line.split('\t').map(|one| if one == "NULL" { "-" } else { one });
-                fields.map(str::to_owned).collect()
-            };
-            lines.into_iter().map(fields).collect()
-        });
-        let ours = database.run_optimized(sql);
-        count += usize::from(ours.as_ref().is_ok_and(|rows| !rows.is_empty()));
-        let is_same = match (&ours, theirs.clone()) {
-            (Ok(ours), Some(theirs)) if sql.contains("order by 1") => *ours == theirs,
-            (Ok(ours), Some(theirs)) => sorted(ours.clone()) == sorted(theirs),
-            (Err(error), None) => !error.starts_with("not supported"),
-            (Err(error), Some(_)) => error == GUARDED,
-            _ => false,
-        };
-        if !is_same {
-            let _ = writeln!(differences, "{sql}\n   {ours:?}\n   PostgreSQL {theirs:?}");
-        }
-    }
-    assert!(differences.is_empty(), "{differences}");
-    Some(count)
-}
 
 #[test]
 fn answers_are_those_of_postgresql() {

@@ -4,6 +4,7 @@
 //! places without renumbering.
 
 mod columns;
+mod common;
 pub(crate) mod conjuncts;
 mod free_columns;
 mod relational;
@@ -12,6 +13,7 @@ mod scalar;
 mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
+pub use common::{CommonQuery, CommonReference};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
     QueryPlan, RelationalOperator, ScannedColumn, SetInput, SetVariant,

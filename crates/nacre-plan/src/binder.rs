@@ -19,6 +19,7 @@ mod expressions;
 mod grouping;
 mod joins;
 mod labels;
+mod lateral;
 mod literals;
 mod operators;
 mod ordering;
@@ -26,23 +27,28 @@ mod predicates;
 mod scope;
 mod select;
 mod set_operations;
+mod sharing;
 mod special_calls;
 mod subqueries;
 mod subquery_expressions;
 mod subquery_joins;
+mod table_functions;
 mod type_names;
 mod values;
 mod window_frames;
 mod windows;
 
+use std::collections::BTreeSet;
+
 use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
 
 use scope::Scope;
-use subqueries::CommonQuery;
+use sharing::{CommonUses, WithPlace};
+use subqueries::WithQuery;
 use windows::WrittenWindow;
 
-use crate::algebra::{QueryColumns, QueryPlan};
+use crate::algebra::{CommonQuery, QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
 use crate::error::BindError;
 
@@ -74,7 +80,14 @@ pub(crate) struct Binder<'a> {
     depth: usize,
     copied: usize,
     /// Names that WITH has given, the innermost last.
-    common: Vec<CommonQuery>,
+    common: Vec<WithQuery>,
+    uses: CommonUses,
+    /// Queries of WITH that are computed once.
+    shared: BTreeSet<WithPlace>,
+    /// Those, as they were bound.
+    common_queries: Vec<CommonQuery>,
+    /// The error of a query that is read twice and must be computed once.
+    unshared: Option<BindError>,
     /// Tables around the present query that it cannot name.
     out_of_reach: Vec<String>,
     /// What the queries around the present one see where it stands in an expression of theirs, the
@@ -101,6 +114,24 @@ pub fn bind_query(
     settings: &ValueSettings,
     query: &QueryExpression,
 ) -> Result<QueryPlan, BindError> {
+    let (bound, uses) = bind_sharing(catalog, settings, query, BTreeSet::new());
+    let shared = uses.shared();
+    if shared.is_empty() || bound.as_ref().is_err_and(|error| error.sql_state != "0A000") {
+        return bound;
+    }
+    match bind_sharing(catalog, settings, query, shared).0 {
+        Err(error) if error.sql_state == "0A000" => bound,
+        other => other,
+    }
+}
+
+/// Binds a query, of which `shared` are computed once; returns how queries of WITH are read, too.
+fn bind_sharing(
+    catalog: &dyn RelationCatalog,
+    settings: &ValueSettings,
+    query: &QueryExpression,
+    shared: BTreeSet<WithPlace>,
+) -> (Result<QueryPlan, BindError>, CommonUses) {
     let mut binder = Binder {
         catalog,
         settings,
@@ -109,6 +140,10 @@ pub fn bind_query(
         depth: 0,
         copied: 0,
         common: Vec::new(),
+        uses: CommonUses::default(),
+        shared,
+        common_queries: Vec::new(),
+        unshared: None,
         out_of_reach: Vec::new(),
         outer_scopes: Vec::new(),
         query_depth: 0,
@@ -118,7 +153,12 @@ pub fn bind_query(
         is_set_operand: false,
         windows: Vec::new(),
     };
-    let (root, outputs) = binder.bind_query(query)?;
-    let Binder { columns, parameters, .. } = binder;
-    Ok(QueryPlan { columns, root, outputs, parameters })
+    let bound = binder.bind_query(query);
+    let Binder { columns, parameters, common_queries: common, unshared, uses, .. } = binder;
+    let bound = match (bound, unshared) {
+        (Ok(_), Some(error)) => Err(error),
+        (bound, _) => bound,
+    };
+    let plan = |(root, outputs)| QueryPlan { columns, common, root, outputs, parameters };
+    (bound.map(plan), uses)
 }

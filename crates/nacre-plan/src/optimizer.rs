@@ -9,6 +9,8 @@
 //! 6. [`reducers`] moves semi and anti joins to the inputs of which they leave few rows.
 //! 7. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
 //!
+//! Queries that are computed once ([`common`]) go first, so that what reads them knows their rows.
+//!
 //! # Invariants
 //! 1. A plan without joins and set operations is returned unchanged.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
@@ -21,6 +23,7 @@
 //! Moerkotte, Neumann: "Analysis of two existing and one new dynamic programming algorithm", VLDB
 //! 2006 (DPccp); Fegaras: "A new heuristic for optimizing large queries", DEXA 1998 (greedy).
 
+mod common;
 mod derivation;
 mod equivalence;
 mod estimate;
@@ -37,22 +40,38 @@ mod unnesting;
 
 pub use statistics::{ColumnStatistics, RelationStatistics};
 
-use crate::algebra::{QueryPlan, RelationalOperator};
+use crate::algebra::{QueryColumns, QueryPlan, RelationalOperator};
 
 /// Returns a plan that computes the same and is expected to be cheaper.
 pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPlan {
-    if !has_several_inputs(&plan.root) {
-        return plan;
+    let QueryPlan { mut columns, mut common, mut root, outputs, parameters } = plan;
+    let mut expected = Vec::with_capacity(common.len());
+    for query in &mut common {
+        let mut own = std::mem::replace(&mut query.root, RelationalOperator::SingleRow);
+        common::set_expected_rows(&mut own, &expected);
+        query.root = optimize_operator(own, &mut columns, statistics);
+        expected.push(common::expected_rows(&query.root, &columns, statistics));
     }
-    let QueryPlan { mut columns, mut root, outputs, parameters } = plan;
-    unnesting::unnest(&mut root, &mut columns);
+    common::set_expected_rows(&mut root, &expected);
+    let root = optimize_operator(root, &mut columns, statistics);
+    QueryPlan { columns, common, root, outputs, parameters }
+}
+
+fn optimize_operator(
+    mut root: RelationalOperator,
+    columns: &mut QueryColumns,
+    statistics: &dyn RelationStatistics,
+) -> RelationalOperator {
+    if !has_several_inputs(&root) {
+        return root;
+    }
+    unnesting::unnest(&mut root, columns);
     outer_joins::simplify_outer_joins(&mut root);
     factoring::factor_conditions(&mut root);
     derivation::derive_conditions(&mut root);
     let root = placement::place_conditions(root);
-    let root = reducers::place_reducers(root, &columns, statistics);
-    let root = join_order::order_joins(root, &columns, statistics);
-    QueryPlan { columns, root, outputs, parameters }
+    let root = reducers::place_reducers(root, columns, statistics);
+    join_order::order_joins(root, columns, statistics)
 }
 
 fn has_several_inputs(operator: &RelationalOperator) -> bool {

@@ -697,3 +697,66 @@ values ((select 1))
 values (1), (2) order by (select 1)
 values (1) order by row_number() over ()
 select sum((select price from p where pk = t.a)) filter (where a < 10) from t
+with c as (select a, count(*) from t group by a) select * from c x join c y using (a)
+with c as materialized (select a as p, n from t) select p, n from c
+with c as (select a from t limit 3) select x.a, y.a from c x, c y
+with c as (select 'x' as s, null as n) select x.s, y.n from c x, c y
+with c as (select a from t group by a), d as (select c.a from c, c e) select d.a from d, d f
+with c as (select a from t group by a) select x.b from c x, c y
+with c as (select a from t group by a), c as (select 1) select * from c
+select x.* from t, lateral (select t.a as q, t.n * 2 as w) x
+select x.q from t cross join lateral (select p.name as q from p where p.pk = t.a order by p.pk limit 1) x
+select x.q from t left join lateral (select count(*) as q from p where p.pk = t.a) x on true
+select x.q from t left join lateral (select p.pk as q from p where p.pk = t.a) x on x.q = t.k
+select x.q from t right join lateral (select t.a as q) x on true
+select x.q from t full join lateral (select t.a as q) x on true
+select x.q from t right join lateral (select 1 as q) x on true
+select x.q from t, (select t.a as q) x
+select x.q from lateral (select t.a as q) x, t
+select x.q from t, lateral (select u.a as q) x
+select x.q from t, p, lateral (select a + pk as q) x
+select x.q from t, t u, lateral (select a as q) x
+select a from t, lateral (select 1 as a) x
+select x.q from t, lateral (select nope as q) x
+select x.q from t, lateral (select t.nope as q) x
+select x.q from t, (p join lateral (select t.a as q, p.pk) x on x.pk = p.pk)
+select x.q from t, (p right join lateral (select t.a as q) x on true)
+select x.q from t u, lateral (select t.a as q) x
+select 1 from t, lateral (select a from p) t
+select x.column1 from t, lateral (values (t.a), (t.k)) x
+select x.q from t, lateral (select t.a as q union select t.b) x
+select x.q from t, lateral (select t.a) x (q, r)
+select lateral from t
+select * from generate_series(1, 3)
+select * from generate_series(1, 3) g
+select g, g.g from generate_series(1, 3::bigint) g
+select * from generate_series(1, 3.5) with ordinality
+select * from generate_series(timestamp '2020-01-01', '2020-01-03', '1 day') as d (day)
+select * from generate_series(timestamptz '2020-01-01', '2020-01-03', '1 day') with ordinality as d (day, n)
+select * from generate_series(1, 3) g (x, y)
+select * from generate_series(1, 3) with ordinality g (x, y, z)
+select * from generate_series('a', 3)
+select * from generate_series(1, 3, 'x')
+select * from generate_series(true, false)
+select * from generate_series(date '2020-01-01', date '2020-01-03', interval '1 day')
+select generate_series.generate_series from generate_series(1, 3)
+select nope.x from generate_series(1, 3) g (x)
+select * from unnest(array[1, 2])
+select * from unnest(array[1, 2.5, null]) u
+select * from unnest(array['a', null], array[true]) u
+select * from unnest(array['a', null], array[true]) with ordinality u (x)
+select * from unnest(array[1, 'x'])
+select * from unnest(array[1, true])
+select x from t, unnest(array[t.a, t.b]) u (x)
+select * from unnest()
+select * from lower('A')
+select * from lower('A') l
+select * from lower('A') with ordinality l (x, n)
+select * from nope(1)
+select * from count(1)
+select * from sum(3) s
+select * from upper(t.s) u, t
+select u, t.a from t, upper(t.s) u
+select u from t left join upper(t.s) u on true
+select u from t right join upper(t.s) u on true
+select g from generate_series(1, 3) g, generate_series(1, 3) g

@@ -37,7 +37,10 @@ impl LoweredRelation {
 fn has_no_rows(node: &PlanNode) -> bool {
     use PairingKind as K;
     match node {
-        PlanNode::Scan(_) | PlanNode::Rows(_) => false,
+        PlanNode::Scan(_) | PlanNode::Rows(_) | PlanNode::Series(_) | PlanNode::CommonScan(_) => {
+            false
+        }
+        PlanNode::Common(common) => is_empty(&common.input),
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),
         PlanNode::Sort(sort) => is_empty(&sort.input),
@@ -65,6 +68,7 @@ fn has_no_rows(node: &PlanNode) -> bool {
 fn is_empty(node: &PlanNode) -> bool {
     match node {
         PlanNode::Rows(rows) => rows.rows == 0,
+        PlanNode::Series(series) => series.rows == 0,
         PlanNode::Map(map) => is_empty(&map.input),
         _ => false,
     }

@@ -104,6 +104,7 @@ impl ExpectedRows {
             PlanNode::Window(window) => Self::of(&window.input),
             PlanNode::GroupingSets(grouping) => Self::of(&grouping.input).part(FILTERED_PART),
             PlanNode::Rows(rows) => Self { rows: rows.rows as f64, all: rows.rows as f64 },
+            PlanNode::Series(series) => Self { rows: series.rows as f64, all: series.rows as f64 },
             PlanNode::Append(append) => {
                 let inputs = append.inputs.iter().map(Self::of);
                 let none = Self { rows: 0.0, all: 0.0 };
@@ -113,6 +114,10 @@ impl ExpectedRows {
                 })
             }
             PlanNode::Repeat(repeat) => Self::of(&repeat.input),
+            PlanNode::Common(common) => Self::of(&common.input),
+            PlanNode::CommonScan(scan) => {
+                Self { rows: scan.rows_expected, all: scan.rows_expected }
+            }
             PlanNode::Aggregate(aggregate) if aggregate.keys.is_empty() => {
                 Self { rows: 1.0, all: 1.0 }
             }

@@ -48,8 +48,7 @@ pub(super) fn lower_join(
     conditions: PairConditions<'_>,
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
-    let [_, right] = sides;
-    if !right.free_columns().is_empty() {
+    if sides.iter().any(|side| !side.free_columns().is_empty()) {
         return Err(LoweringError::not_supported("this correlated subquery"));
     }
     let mut wanted = needed.to_vec();
@@ -232,6 +231,9 @@ fn has_one_row(node: &PlanNode) -> bool {
         }
         PlanNode::Window(window) => has_one_row(&window.input),
         PlanNode::Rows(rows) => rows.rows <= 1,
+        PlanNode::Series(series) => series.rows <= 1,
+        PlanNode::CommonScan(scan) => scan.has_one_row,
+        PlanNode::Common(common) => has_one_row(&common.input),
         PlanNode::Scan(_)
         | PlanNode::Join(_)
         | PlanNode::GroupingSets(_)
@@ -267,7 +269,7 @@ fn joined_columns(
 }
 
 /// Returns how many columns a node hands on.
-fn width(node: &PlanNode) -> usize {
+pub(super) fn width(node: &PlanNode) -> usize {
     match node {
         PlanNode::Scan(scan) => scan.columns.len(),
         PlanNode::Filter(filter) => width(&filter.input),
@@ -290,6 +292,9 @@ fn width(node: &PlanNode) -> usize {
         PlanNode::Sort(sort) => width(&sort.input),
         PlanNode::Limit(limit) => width(&limit.input),
         PlanNode::Rows(rows) => rows.columns.len(),
+        PlanNode::Series(series) => series.columns.len(),
+        PlanNode::CommonScan(scan) => scan.width,
+        PlanNode::Common(common) => width(&common.input),
         PlanNode::Append(append) => append.inputs.first().map_or(0, width),
         PlanNode::Repeat(repeat) => width(&repeat.input),
     }

@@ -12,6 +12,7 @@ use nacre_types::SqlValue;
 
 use super::aggregates::{GroupedColumns, lower_aggregate};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
+use super::common::lower_common_scan;
 use super::constant_rows::{lower_single_row, lower_values};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
@@ -23,6 +24,7 @@ use super::join_keys::PairConditions;
 use super::joins::lower_join;
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
+use super::series::lower_series;
 use super::set_operations::lower_set_operation;
 use super::stored::StoredRelations;
 use super::windows::lower_windows;
@@ -65,6 +67,12 @@ fn lower_operator(
         }
         RelationalOperator::Scan { relation, columns } => {
             lower_scan(relations, relation, columns, needed, &[])
+        }
+        RelationalOperator::Series { function, arguments, column, ordinality } => {
+            lower_series(function, arguments, [Some(*column), *ordinality], needed)
+        }
+        RelationalOperator::CommonScan { query, columns } => {
+            lower_common_scan(relations, query, columns, needed)
         }
         RelationalOperator::Join { variant, left, right, condition } => {
             let mut conditions = PairConditions::default();

@@ -3,11 +3,18 @@
 use nacre_plan::definition::RelationId;
 use nacre_store::TableSnapshot;
 
+use super::common::CommonRelation;
+
 /// Answers for what relations of a query are stored as.
 pub trait StoredRelations {
     /// Returns the table of a relation as the statement sees it; `None` for a relation that is not
     /// stored, such as a view.
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation>;
+
+    /// Returns a common query that has been lowered; only lowering itself knows any.
+    fn common_relation(&self, _index: usize) -> Option<&CommonRelation> {
+        None
+    }
 }
 
 /// What a relation is stored as.

@@ -12,7 +12,8 @@ use crate::scan::ScanPredicate;
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
-    /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Empty`, `Append` or `Repeat`.
+    /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Empty`, `Append`, `Repeat`,
+    /// `Series`, `Common queries` or `Common rows`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -20,7 +21,8 @@ pub struct OperatorDescription {
     pub table_rows: Option<u64>,
     /// Its properties as names and values.
     pub facts: Vec<(&'static str, String)>,
-    /// Of a join the side that streams through, then the one that is collected.
+    /// Of a join the side that streams through, then the one that is collected; of common queries
+    /// these, then what reads them.
     pub inputs: Vec<OperatorDescription>,
 }
 
@@ -44,6 +46,18 @@ impl PlanNode {
             Self::Rows(rows) => {
                 let facts = vec![("rows", rows.rows.to_string())];
                 return describe("Rows", facts, &[]);
+            }
+            Self::Common(common) => {
+                let mut described = describe("Common queries", Vec::new(), &common.queries);
+                described.inputs.push(common.input.describe());
+                return described;
+            }
+            Self::CommonScan(scan) => {
+                let query = format!("{} ({})", scan.query + 1, scan.name);
+                return describe("Common rows", vec![("query", query)], &[]);
+            }
+            Self::Series(series) => {
+                return describe("Series", vec![("rows", series.rows.to_string())], &[]);
             }
             Self::Append(append) => return describe("Append", Vec::new(), &append.inputs),
             Self::Repeat(repeat) => {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use nacre_store::TableSnapshot;
 
+use super::common::{CommonNode, CommonScanNode};
+use super::series::SeriesNode;
 use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
 use crate::scan::ColumnPredicate;
@@ -28,8 +30,11 @@ pub enum PlanNode {
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
     Rows(RowsNode),
+    Series(SeriesNode),
     Append(AppendNode),
     Repeat(Box<RepeatNode>),
+    Common(Box<CommonNode>),
+    CommonScan(CommonScanNode),
 }
 
 /// Reads `columns` of the rows of a table that satisfy all predicates.
@@ -268,7 +273,11 @@ impl PlanNode {
     /// Returns how many levels of operators there are.
     pub(crate) fn depth(&self) -> usize {
         1 + match self {
-            Self::Scan(_) | Self::Rows(_) => 0,
+            Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => 0,
+            Self::Common(common) => {
+                let queries = common.queries.iter().map(Self::depth).max().unwrap_or(0);
+                queries.max(common.input.depth())
+            }
             Self::Filter(filter) => filter.input.depth(),
             Self::Map(map) => map.input.depth(),
             Self::Join(join) => join.probe.depth().max(join.build.depth()),

@@ -22,7 +22,8 @@ impl RelationalOperator {
         self.inputs().into_iter().for_each(|input| input.collect_made_columns(into));
     }
 
-    fn collect_used_columns(&self, into: &mut HashSet<ColumnId>) {
+    /// Adds the columns that expressions, keys and inputs of set operations here and below name.
+    pub fn collect_used_columns(&self, into: &mut HashSet<ColumnId>) {
         self.expressions().into_iter().for_each(|one| one.collect_columns(into));
         match self {
             Self::Aggregate { keys, .. } => into.extend(keys),

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
+use nacre_functions::catalog::FunctionEntry;
 use nacre_types::SqlType;
 
-use super::{BoundAggregate, ColumnId, QueryColumns, ScalarExpression, WindowColumn};
+use super::{
+    BoundAggregate, ColumnId, CommonQuery, CommonReference, QueryColumns, ScalarExpression,
+    WindowColumn,
+};
 use crate::definition::RelationDefinition;
 
 /// A query: an operator, and which of its columns are the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryPlan {
     pub columns: QueryColumns,
+    /// What `root` may read with [`RelationalOperator::CommonScan`], each behind what it reads.
+    pub common: Vec<CommonQuery>,
     pub root: RelationalOperator,
     pub outputs: Vec<OutputColumn>,
     /// Types of the parameters 1 and so on, as far as places have told them.
@@ -105,14 +111,31 @@ pub enum RelationalOperator {
         columns: Vec<ColumnId>,
         inputs: Vec<SetInput>,
     },
+    /// Reads the rows of a common query; positions are those of its outputs.
+    CommonScan {
+        query: CommonReference,
+        columns: Vec<ScannedColumn>,
+    },
+    /// Values from the first argument to the second one in steps of the third one, or of 1: what
+    /// `generate_series` gives; and their places from 1 on.
+    Series {
+        function: &'static FunctionEntry,
+        arguments: Vec<ScalarExpression>,
+        column: ColumnId,
+        ordinality: Option<ColumnId>,
+    },
 }
 
 impl RelationalOperator {
     /// Returns the expressions of this operator.
     pub fn expressions(&self) -> Vec<&ScalarExpression> {
         match self {
-            Self::SingleRow | Self::Scan { .. } | Self::SetOperation { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Scan { .. }
+            | Self::CommonScan { .. }
+            | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter().flatten().collect(),
+            Self::Series { arguments, .. } => arguments.iter().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
@@ -133,8 +156,12 @@ impl RelationalOperator {
     /// As [`Self::expressions`], to be changed.
     pub fn expressions_mut(&mut self) -> Vec<&mut ScalarExpression> {
         match self {
-            Self::SingleRow | Self::Scan { .. } | Self::SetOperation { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Scan { .. }
+            | Self::CommonScan { .. }
+            | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter_mut().flatten().collect(),
+            Self::Series { arguments, .. } => arguments.iter_mut().collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter_mut().collect(),
             Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
@@ -168,7 +195,11 @@ impl RelationalOperator {
     /// Returns the operators whose rows this one reads, from left to right.
     pub fn inputs(&self) -> Vec<&Self> {
         match self {
-            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Values { .. }
+            | Self::Series { .. }
+            | Self::Scan { .. }
+            | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
@@ -184,7 +215,11 @@ impl RelationalOperator {
     /// As [`Self::inputs`], to be changed.
     pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
         match self {
-            Self::SingleRow | Self::Values { .. } | Self::Scan { .. } => Vec::new(),
+            Self::SingleRow
+            | Self::Values { .. }
+            | Self::Series { .. }
+            | Self::Scan { .. }
+            | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
             | Self::Aggregate { input, .. }
@@ -202,9 +237,14 @@ impl RelationalOperator {
     /// Returns the columns that this operator adds to those of its inputs.
     pub fn own_columns(&self) -> Vec<ColumnId> {
         match self {
-            Self::Scan { columns, .. } => columns.iter().map(|one| one.column).collect(),
+            Self::Scan { columns, .. } | Self::CommonScan { columns, .. } => {
+                columns.iter().map(|one| one.column).collect()
+            }
             Self::Compute { columns, .. } => columns.iter().map(|one| one.column).collect(),
             Self::Values { columns, .. } | Self::SetOperation { columns, .. } => columns.clone(),
+            Self::Series { column, ordinality, .. } => {
+                std::iter::once(*column).chain(*ordinality).collect()
+            }
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
             Self::Window { functions, .. } => functions.iter().map(|one| one.column).collect(),
             Self::GroupingSets { keys, aggregates, set_column, .. } => {

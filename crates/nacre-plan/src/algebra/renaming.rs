@@ -34,7 +34,7 @@ impl RelationalOperator {
             *column = renaming.get(column).copied().unwrap_or(*column);
         };
         match self {
-            Self::Scan { columns, .. } => {
+            Self::Scan { columns, .. } | Self::CommonScan { columns, .. } => {
                 columns.iter_mut().for_each(|one| renamed(&mut one.column));
             }
             Self::Compute { columns, .. } => {
@@ -57,6 +57,9 @@ impl RelationalOperator {
             }
             Self::Join { variant: JoinVariant::Mark(column), .. } => renamed(column),
             Self::Values { columns, .. } => columns.iter_mut().for_each(renamed),
+            Self::Series { column, ordinality, .. } => {
+                std::iter::once(column).chain(ordinality).for_each(renamed);
+            }
             Self::SetOperation { columns, inputs, .. } => {
                 columns.iter_mut().for_each(renamed);
                 inputs.iter_mut().flat_map(|input| &mut input.columns).for_each(renamed);

@@ -18,7 +18,7 @@ use crate::algebra::{BoundAggregate, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
 /// What a call means.
-enum ChosenCall {
+pub(super) enum ChosenCall {
     Function(ChosenFunction),
     /// The name is a type's.
     Cast {
@@ -128,7 +128,7 @@ impl Binder<'_> {
     }
 
     /// Chooses what a call means, and has the arguments become what it takes.
-    fn choose_function(
+    pub(super) fn choose_function(
         &mut self,
         name: &str,
         mut arguments: Vec<ScalarExpression>,
@@ -227,7 +227,11 @@ pub(super) fn without_star(name: &str, range: SourceRange) -> BindError {
 /// OID of the pseudo-type `any`.
 const ANY: u32 = 2276;
 
-fn apply(chosen: ChosenFunction, range: SourceRange) -> Result<ScalarExpression, BindError> {
+/// Calls a function of one value.
+pub(super) fn apply(
+    chosen: ChosenFunction,
+    range: SourceRange,
+) -> Result<ScalarExpression, BindError> {
     let ChosenFunction { entry: function, arguments, result } = chosen;
     if function.returns_set || function.kind != FunctionKind::Function {
         return Err(BindError::not_supported("this kind of function", range));

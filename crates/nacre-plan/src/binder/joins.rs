@@ -1,7 +1,8 @@
 //! FROM: lists of tables, and joins.
 //!
 //! A join makes visible what both sides do. USING and NATURAL merge columns of one name: the merged
-//! one comes first, and its own name without a table means it.
+//! one comes first, and its own name without a table means it. What is LATERAL sees the items
+//! before it ([`super::lateral`]).
 
 use nacre_syntax::SourceRange;
 use nacre_syntax::{FromItem, FromKind, JoinCondition, JoinKind, JoinLink, SqlName, TableAlias};
@@ -9,6 +10,7 @@ use nacre_types::SqlType;
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
+use super::lateral::{FromPlace, require_independent, require_lateral};
 use super::scope::{Scope, ScopeColumn, ScopeTable, require_columns};
 use super::subquery_joins::has_subquery;
 use crate::algebra::{JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
@@ -22,13 +24,14 @@ impl Binder<'_> {
     pub(super) fn bind_from(&mut self, from: &[FromItem]) -> Result<BoundFrom, BindError> {
         let mut bound: Option<BoundFrom> = None;
         for item in from {
-            let before = bound.as_ref().map_or(&[][..], |(_, scope)| &scope.tables);
-            let before = before.iter().map(|table| table.name.clone());
-            let out_of_reach: Vec<String> = before.chain(self.out_of_reach.clone()).collect();
-            let next = self.bind_item_of_from(item, &out_of_reach)?;
+            let before = bound.as_ref().map(|(_, scope)| scope.clone()).unwrap_or_default();
+            let names = before.tables.iter().map(|table| table.name.clone());
+            let out_of_reach = names.chain(self.out_of_reach.clone()).collect();
+            let next = self.bind_item_of_from(item, &FromPlace { out_of_reach, before })?;
             bound = Some(match bound {
                 None => next,
                 Some((left, scope)) => {
+                    require_lateral(&next.0, None, item.range)?;
                     let scope = side_by_side(scope, next.1, item.range)?;
                     (join(JoinVariant::Inner, left, next.0, None), scope)
                 }
@@ -42,26 +45,32 @@ impl Binder<'_> {
     fn bind_item_of_from(
         &mut self,
         item: &FromItem,
-        out_of_reach: &[String],
+        place: &FromPlace,
     ) -> Result<BoundFrom, BindError> {
         match &item.kind {
             FromKind::Relation { relation, sample: None } => {
                 self.bind_table(relation, item.alias.as_ref(), item.range)
             }
             FromKind::Subquery { query, is_lateral: false } => {
-                self.bind_derived_table(query, item, out_of_reach)
+                self.bind_derived_table(query, item, &place.out_of_reach)
+            }
+            FromKind::Subquery { query, is_lateral: true } => {
+                self.bind_lateral_table(query, item, &place.before)
             }
             FromKind::Joins { first, links } => {
-                let mut bound = self.bind_item_of_from(first, out_of_reach)?;
+                let mut bound = self.bind_item_of_from(first, place)?;
                 for link in links {
-                    bound = self.bind_join(bound, link, out_of_reach)?;
+                    bound = self.bind_join(bound, link, place)?;
                 }
                 match &item.alias {
                     Some(alias) => Ok((bound.0, under_alias(bound.1, alias, item.range)?)),
                     None => Ok(bound),
                 }
             }
-            _ => Err(BindError::not_supported("this item of FROM", item.range)),
+            FromKind::Functions { .. } => self.bind_table_function(item, &place.before),
+            FromKind::Relation { sample: Some(_), .. } => {
+                Err(BindError::not_supported("TABLESAMPLE", item.range))
+            }
         }
     }
 
@@ -69,15 +78,14 @@ impl Binder<'_> {
         &mut self,
         (left, left_scope): BoundFrom,
         link: &JoinLink,
-        out_of_reach: &[String],
+        place: &FromPlace,
     ) -> Result<BoundFrom, BindError> {
-        let (right, right_scope) = self.bind_item_of_from(&link.right, out_of_reach)?;
-        let variant = match link.kind {
-            JoinKind::Inner | JoinKind::Cross => JoinVariant::Inner,
-            JoinKind::Left => JoinVariant::Left,
-            JoinKind::Right => JoinVariant::Right,
-            JoinKind::Full => JoinVariant::Full,
-        };
+        let inner_place = place.behind(&left_scope);
+        let (right, right_scope) = self.bind_item_of_from(&link.right, &inner_place)?;
+        let variant = variant_of(link.kind);
+        if variant.keeps_right() {
+            require_independent(&right, &left_scope, link.right.range)?;
+        }
         let names: Vec<SqlName> = match &link.condition {
             JoinCondition::Using(_, Some(alias)) => {
                 return Err(BindError::not_supported("an alias of USING", alias.range));
@@ -106,7 +114,7 @@ impl Binder<'_> {
             self.make_nullable(&right_scope);
         }
         let mut scope = side_by_side(left_scope, right_scope, link.right.range)?;
-        scope.out_of_reach = out_of_reach.to_vec();
+        scope.out_of_reach.clone_from(&place.out_of_reach);
         let condition = match &link.condition {
             JoinCondition::On(condition) => {
                 let place = ExpressionPlace::new(&scope, "JOIN conditions");
@@ -118,6 +126,7 @@ impl Binder<'_> {
         let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.text == column.name);
         scope.columns.retain(|column| !is_merged(column));
         scope.columns.splice(0..0, merged);
+        require_lateral(&right, condition.as_ref(), link.right.range)?;
         let joined = match condition {
             Some(condition) if has_subquery(&condition) => {
                 if variant != JoinVariant::Inner {
@@ -171,6 +180,15 @@ fn require_once(before: &[SqlName], name: &SqlName) -> Result<(), BindError> {
     }
     let message = format!("column name \"{}\" appears more than once in USING clause", name.text);
     Err(BindError::new("42701", message, name.range))
+}
+
+fn variant_of(kind: JoinKind) -> JoinVariant {
+    match kind {
+        JoinKind::Inner | JoinKind::Cross => JoinVariant::Inner,
+        JoinKind::Left => JoinVariant::Left,
+        JoinKind::Right => JoinVariant::Right,
+        JoinKind::Full => JoinVariant::Full,
+    }
 }
 
 fn join(

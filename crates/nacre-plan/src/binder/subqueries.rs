@@ -1,7 +1,8 @@
 //! Queries within queries: in FROM, and by names that WITH gives.
 //!
-//! A query of WITH is bound where it is written, so that its errors come there, and once more for
-//! each further reference: each has columns of its own.
+//! A query of WITH is bound where it is written, so that its errors come there. It is computed
+//! once ([`super::sharing`]), or bound once more for each further reference: each has columns of
+//! its own.
 
 use std::rc::Rc;
 
@@ -13,6 +14,7 @@ use nacre_syntax::{
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn, require_columns};
+use super::sharing::{SharedQuery, WithPlace};
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 use crate::properties::has_open_order;
@@ -29,7 +31,7 @@ pub(super) type BoundQuery = (RelationalOperator, Vec<OutputColumn>);
 
 /// A name that WITH gives to a query.
 #[derive(Clone, Debug)]
-pub(super) struct CommonQuery {
+pub(super) struct WithQuery {
     table: Rc<CommonTable>,
     /// Until the first reference takes it.
     bound: Option<BoundQuery>,
@@ -37,6 +39,8 @@ pub(super) struct CommonQuery {
     may_differ: bool,
     /// How many queries around its definition it sees the columns of.
     outer_count: usize,
+    /// How it is read if it is computed once.
+    shared: Option<SharedQuery>,
 }
 
 impl Binder<'_> {
@@ -87,7 +91,7 @@ impl Binder<'_> {
         }
         let outer = self.common.len();
         for table in &with.items {
-            let same = |own: &CommonQuery| own.table.name.text == table.name.text;
+            let same = |own: &WithQuery| own.table.name.text == table.name.text;
             if self.common[outer..].iter().any(same) {
                 let name = &table.name.text;
                 let message = format!("WITH query name \"{name}\" specified more than once");
@@ -100,9 +104,12 @@ impl Binder<'_> {
             let names = &table.columns;
             require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
             let may_differ = bound.0.any_expression(&is_volatile) || has_open_order(&bound.0);
+            self.uses.note_query(table, &bound.0, may_differ);
+            let shared = self.share_query(table, &bound);
+            let bound = shared.is_none().then_some(bound);
             let table = Rc::new(table.clone());
             let outer_count = self.outer_scopes.len();
-            self.common.push(CommonQuery { table, bound: Some(bound), may_differ, outer_count });
+            self.common.push(WithQuery { table, bound, may_differ, outer_count, shared });
         }
         Ok(())
     }
@@ -117,22 +124,11 @@ impl Binder<'_> {
         let found = self.common.iter().rposition(|own| own.table.name.text == name.text);
         let Some(place) = found else { return Ok(None) };
         let table = Rc::clone(&self.common[place].table);
-        let bound = match self.common[place].bound.take() {
-            Some(bound) => bound,
-            None if self.common[place].may_differ => {
-                let what = "row numbers, LIMIT or random values of WITH that are read twice";
-                return Err(BindError::not_supported(what, range));
-            }
-            None => {
-                // Its names resolve in the scope of its definition.
-                let outer_count = self.common[place].outer_count;
-                let inner_scopes = self.outer_scopes.split_off(outer_count);
-                let later = self.common.split_off(place);
-                let bound = self.bind_query(common_query(&table)?);
-                self.common.extend(later);
-                self.outer_scopes.extend(inner_scopes);
-                bound?
-            }
+        self.uses.note_reference(WithPlace::of(&table), range);
+        let bound = match (self.common[place].bound.take(), self.common[place].shared.clone()) {
+            (_, Some(shared)) => self.read_shared(&shared, range)?,
+            (Some(bound), None) => bound,
+            (None, None) => self.bind_again(place, range)?,
         };
         let alias_name = alias.and_then(|alias| alias.name.as_ref());
         let own = alias_name.unwrap_or(name);
@@ -144,6 +140,22 @@ impl Binder<'_> {
             scope.tables.iter_mut().for_each(|table| table.hidden_name = Some(name.text.clone()));
         }
         Ok(Some((root, scope)))
+    }
+
+    /// Binds a query of WITH once more.
+    fn bind_again(&mut self, place: usize, range: SourceRange) -> Result<BoundQuery, BindError> {
+        if self.common[place].may_differ {
+            let what = "row numbers, LIMIT or random values of WITH that are read twice";
+            self.unshared.get_or_insert(BindError::not_supported(what, range));
+        }
+        let table = Rc::clone(&self.common[place].table);
+        // Its names resolve in the scope of its definition.
+        let inner_scopes = self.outer_scopes.split_off(self.common[place].outer_count);
+        let later = self.common.split_off(place);
+        let bound = self.bind_query(common_query(&table)?);
+        self.common.extend(later);
+        self.outer_scopes.extend(inner_scopes);
+        bound
     }
 
     /// Binds a query in FROM.
@@ -217,7 +229,8 @@ fn common_query(table: &CommonTable) -> Result<&QueryExpression, BindError> {
     }
 }
 
-fn is_volatile(expression: &ScalarExpression) -> bool {
+/// Whether an expression calls a volatile function itself.
+pub(super) fn is_volatile(expression: &ScalarExpression) -> bool {
     match &expression.kind {
         ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
         _ => false,

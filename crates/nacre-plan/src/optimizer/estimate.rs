@@ -10,8 +10,8 @@ use super::selectivity::{
 use super::statistics::RelationStatistics;
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
-    ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScannedColumn,
-    SetInput, SetVariant,
+    ColumnId, ColumnSource, CommonReference, JoinVariant, QueryColumns, RelationalOperator,
+    ScalarExpression, ScannedColumn, SetInput, SetVariant,
 };
 use crate::definition::RelationDefinition;
 
@@ -43,11 +43,13 @@ impl<'s> RowEstimator<'s> {
         bounded_rows(match operator {
             RelationalOperator::SingleRow => 1.0,
             RelationalOperator::Values { columns, rows } => {
-                let rows = rows.len() as f64;
-                columns.iter().for_each(|one| self.profiles.set(*one, unknown_profile(rows)));
-                rows
+                self.unknown_columns(columns, rows.len() as f64)
             }
             RelationalOperator::Scan { relation, columns } => self.scan(relation, columns),
+            RelationalOperator::CommonScan { query, columns } => self.common_scan(query, columns),
+            RelationalOperator::Series { arguments, .. } => {
+                self.unknown_columns(&operator.own_columns(), series_rows(arguments))
+            }
             RelationalOperator::Filter { condition, .. } => {
                 input * self.profiles.apply(&conjuncts_of(condition))
             }
@@ -152,6 +154,29 @@ impl<'s> RowEstimator<'s> {
         rows
     }
 
+    /// Notes columns of which nothing is known; returns their rows.
+    fn unknown_columns(&mut self, columns: &[ColumnId], rows: f64) -> f64 {
+        columns.iter().for_each(|one| self.profiles.set(*one, unknown_profile(rows)));
+        rows
+    }
+
+    fn common_scan(&mut self, query: &CommonReference, columns: &[ScannedColumn]) -> f64 {
+        let rows = bounded_rows(query.rows_expected.unwrap_or(ROWS_UNKNOWN));
+        for ScannedColumn { position, column } in columns {
+            let of_relation = self.columns.get(*column).and_then(|column| match column.source {
+                ColumnSource::Relation { relation, position } => {
+                    self.statistics.column(relation, position).distinct_count
+                }
+                ColumnSource::Computed => None,
+            });
+            let is_key = query.key.as_deref() == Some(&[*position]);
+            let distinct = of_relation.filter(|_| !is_key).map_or(rows, |count| count as f64);
+            let distinct = distinct.clamp(1.0, rows);
+            self.profiles.set(*column, ColumnProfile { distinct, ..unknown_profile(rows) });
+        }
+        rows
+    }
+
     /// Returns the rows of a relation, without conditions.
     pub(super) fn relation_rows(&self, relation: &RelationDefinition) -> f64 {
         let rows = self.statistics.row_count(relation.id);
@@ -187,6 +212,18 @@ impl<'s> RowEstimator<'s> {
         });
         (1.0 / damped_product(parts.collect())).min(rows)
     }
+}
+
+/// Returns how many values there are from the first argument to the second one.
+fn series_rows(arguments: &[ScalarExpression]) -> f64 {
+    let value = |index: usize| arguments.get(index).and_then(axis_value);
+    bounded_rows(match (value(0), value(1), arguments.len()) {
+        (Some(start), Some(stop), 2) => stop - start + 1.0,
+        (Some(start), Some(stop), _) => {
+            value(2).map_or(ROWS_UNKNOWN, |step| (stop - start) / step + 1.0)
+        }
+        _ => ROWS_UNKNOWN,
+    })
 }
 
 fn unknown_profile(rows: f64) -> ColumnProfile {

@@ -40,9 +40,6 @@ impl OuterJoinPass {
         required: &[RequiredCondition<'_>],
     ) {
         match operator {
-            RelationalOperator::SingleRow
-            | RelationalOperator::Values { .. }
-            | RelationalOperator::Scan { .. } => {}
             RelationalOperator::Filter { input, condition } => {
                 let mut all = required.to_vec();
                 all.extend(self.conditions(condition));
@@ -69,14 +66,6 @@ impl OuterJoinPass {
                 let kept: Vec<_> = required.iter().filter(is_known).copied().collect();
                 self.simplify(input, range.input(), &kept);
             }
-            RelationalOperator::Limit { .. }
-            | RelationalOperator::GroupingSets { .. }
-            | RelationalOperator::SetOperation { .. } => {
-                let ranges = range.inputs(operator);
-                for (input, range) in operator.inputs_mut().into_iter().zip(ranges) {
-                    self.simplify(input, range, &[]);
-                }
-            }
             RelationalOperator::Join { variant, left, right, condition } => {
                 let [left_range, right_range] = range.sides(right);
                 let is_outer = matches!(*variant, JoinVariant::Left | JoinVariant::Full);
@@ -99,6 +88,13 @@ impl OuterJoinPass {
                 let for_right = below(variant.keeps_right(), variant.keeps_left(), right_range);
                 self.simplify(left, left_range, &for_left);
                 self.simplify(right, right_range, &for_right);
+            }
+            // Other rows of the inputs matter, too.
+            _ => {
+                let ranges = range.inputs(operator);
+                for (input, range) in operator.inputs_mut().into_iter().zip(ranges) {
+                    self.simplify(input, range, &[]);
+                }
             }
         }
     }

@@ -115,12 +115,7 @@ impl PlacementPass {
                 let limited = RelationalOperator::Limit { input, count, offset };
                 with_filter(limited, expressions(pending))
             }
-            RelationalOperator::SetOperation { .. } => {
-                self.place_at_set_operation(operator, range, pending)
-            }
-            RelationalOperator::Scan { .. }
-            | RelationalOperator::Values { .. }
-            | RelationalOperator::SingleRow => with_filter(operator, expressions(pending)),
+            other => self.place_at_set_operation(other, range, pending),
         }
     }
 
@@ -140,7 +135,8 @@ impl PlacementPass {
         (self.pending(moved), kept)
     }
 
-    /// Gives each input the conditions on what it hands on. Rows that are equal must satisfy them
+    /// Gives each input of a set operation the conditions on what it hands on, if it is one; leaves
+    /// keep theirs above them. Rows that are equal must satisfy them
     /// alike, if rows of one input are compared with those of another.
     fn place_at_set_operation(
         &self,

@@ -51,6 +51,9 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
                     || is_infallible_aggregate(name, arguments))
         }),
         RelationalOperator::Join { variant: JoinVariant::Single, .. } => false,
+        RelationalOperator::CommonScan { query, .. } => !query.may_fail,
+        // A step of zero.
+        RelationalOperator::Series { arguments, .. } => arguments.len() == 2,
         RelationalOperator::Limit { count, offset, .. } => {
             count.iter().chain(offset).all(never_fails)
         }

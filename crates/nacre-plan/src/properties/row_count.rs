@@ -17,6 +17,7 @@ pub(crate) fn has_exactly_one_row(operator: &RelationalOperator) -> bool {
         RelationalOperator::SingleRow => true,
         RelationalOperator::Values { rows, .. } => rows.len() == 1,
         RelationalOperator::Aggregate { is_scalar, .. } => *is_scalar,
+        RelationalOperator::CommonScan { query, .. } => query.has_one_row,
         RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. } => {
             has_exactly_one_row(input)
         }
@@ -58,6 +59,13 @@ fn is_unique(
             };
             !relation.primary_key.is_empty() && relation.primary_key.iter().all(is_fixed)
         }
+        RelationalOperator::CommonScan { query, columns } => {
+            let is_fixed = |position: &usize| {
+                let mut own = columns.iter().filter(|one| one.position == *position);
+                own.any(|one| fixed.contains(&one.column))
+            };
+            query.has_one_row || query.key.as_ref().is_some_and(|key| key.iter().all(is_fixed))
+        }
         RelationalOperator::Filter { input, condition } => {
             let fix = |one: &&ScalarExpression| fixed_column(one, made);
             fixed.extend(conjuncts_of(condition).iter().filter_map(fix));
@@ -86,7 +94,7 @@ fn is_unique(
             }
             JoinVariant::Left | JoinVariant::Right | JoinVariant::Full => false,
         },
-        RelationalOperator::GroupingSets { .. } => false,
+        RelationalOperator::GroupingSets { .. } | RelationalOperator::Series { .. } => false,
         RelationalOperator::Values { rows, .. } => rows.len() <= 1,
         RelationalOperator::SetOperation { variant: SetVariant::UnionAll, .. } => false,
         RelationalOperator::SetOperation { inputs, .. } => inputs

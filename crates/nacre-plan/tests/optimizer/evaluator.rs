@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use nacre_plan::algebra::{
     AggregateColumn, BoundSortKey, ColumnId, JoinVariant, QueryPlan, RelationalOperator,
-    ScalarExpression, ScalarKind, SetVariant, TruthValue,
+    ScalarExpression, ScalarKind, ScannedColumn, SetVariant, TruthValue,
 };
 use nacre_types::SqlValue;
 
@@ -56,13 +56,33 @@ pub(crate) fn answer(
     plan: &QueryPlan,
     tables: &TableRows,
 ) -> EvaluationResult<Vec<Vec<CellValue>>> {
-    let all = evaluate(&plan.root, tables, &OuterRow::default())?;
-    let place = |column: ColumnId| all.columns.iter().position(|own| *own == column).unwrap();
-    let places: Vec<usize> = plan.outputs.iter().map(|output| place(output.column)).collect();
-    let output = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
-    let mut rows: Vec<Vec<CellValue>> = all.rows.iter().map(output).collect();
+    let mut tables = tables.clone();
+    for (index, query) in plan.common.iter().enumerate() {
+        let rows = rows_of(&query.root, &query.outputs, &tables)?;
+        tables.insert(common_name(index), rows);
+    }
+    let outputs: Vec<ColumnId> = plan.outputs.iter().map(|output| output.column).collect();
+    let mut rows = rows_of(&plan.root, &outputs, &tables)?;
     rows.sort();
     Ok(rows)
+}
+
+/// Returns what the rows of a query that is computed once are called among the tables.
+fn common_name(index: usize) -> String {
+    format!("common {index}")
+}
+
+/// Returns columns of all rows of an operator.
+fn rows_of(
+    root: &RelationalOperator,
+    outputs: &[ColumnId],
+    tables: &TableRows,
+) -> EvaluationResult<Vec<Vec<CellValue>>> {
+    let all = evaluate(root, tables, &OuterRow::default())?;
+    let place = |column: &ColumnId| all.columns.iter().position(|own| own == column).unwrap();
+    let places: Vec<usize> = outputs.iter().map(place).collect();
+    let output = |row: &Vec<CellValue>| places.iter().map(|place| row[*place]).collect();
+    Ok(all.rows.iter().map(output).collect())
 }
 
 fn evaluate(
@@ -73,12 +93,10 @@ fn evaluate(
     match operator {
         RelationalOperator::SingleRow => Ok(EvaluatedRows { columns: vec![], rows: vec![vec![]] }),
         RelationalOperator::Scan { relation, columns } => {
-            let stored = &tables[&relation.name];
-            let row = |row: &Vec<CellValue>| columns.iter().map(|one| row[one.position]).collect();
-            Ok(EvaluatedRows {
-                columns: columns.iter().map(|one| one.column).collect(),
-                rows: stored.iter().map(row).collect(),
-            })
+            Ok(scanned(&tables[&relation.name], columns))
+        }
+        RelationalOperator::CommonScan { query, columns } => {
+            Ok(scanned(&tables[&common_name(query.index)], columns))
         }
         RelationalOperator::Filter { input, condition } => {
             let EvaluatedRows { columns, rows } = evaluate(input, tables, outer)?;
@@ -130,7 +148,17 @@ fn evaluate(
             let rows = rows.into_iter().skip(offset).take(count).collect();
             Ok(EvaluatedRows { columns, rows })
         }
-        RelationalOperator::GroupingSets { .. } => panic!("no query here has grouping sets"),
+        RelationalOperator::GroupingSets { .. } | RelationalOperator::Series { .. } => {
+            panic!("no query here has grouping sets or series")
+        }
+    }
+}
+
+fn scanned(stored: &[Vec<CellValue>], columns: &[ScannedColumn]) -> EvaluatedRows {
+    let row = |row: &Vec<CellValue>| columns.iter().map(|one| row[one.position]).collect();
+    EvaluatedRows {
+        columns: columns.iter().map(|one| one.column).collect(),
+        rows: stored.iter().map(row).collect(),
     }
 }
 

@@ -56,6 +56,8 @@ impl<'p> PlanPrinter<'p> {
         match operator {
             RelationalOperator::SingleRow => "row".to_owned(),
             RelationalOperator::Scan { relation, .. } => relation.name.clone(),
+            RelationalOperator::Series { .. } => "series".to_owned(),
+            RelationalOperator::CommonScan { query, .. } => format!("common({})", query.index),
             RelationalOperator::Values { rows, .. } => format!("values({})", rows.len()),
             RelationalOperator::SetOperation { variant, inputs, .. } => {
                 let word = match variant {

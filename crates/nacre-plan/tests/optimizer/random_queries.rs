@@ -69,12 +69,16 @@ pub(crate) struct QueryWriter<'r> {
     aliases_max: usize,
     /// Queries within expressions that may still be written.
     queries: usize,
+    /// Whether items of FROM may be LATERAL.
+    has_lateral: bool,
+    /// Queries of WITH, by the names `c0`, `c1` and so on.
+    common: Vec<String>,
 }
 
 impl<'r> QueryWriter<'r> {
     pub(crate) fn new(random: &'r mut RandomSequence) -> Self {
         let aliases_max = 2 + random.below(4);
-        Self { random, aliases: 0, aliases_max, queries: 0 }
+        Self { random, aliases: 0, aliases_max, queries: 0, has_lateral: false, common: Vec::new() }
     }
 
     /// Has conditions have queries.
@@ -84,15 +88,43 @@ impl<'r> QueryWriter<'r> {
         self
     }
 
+    /// Has items of FROM be LATERAL.
+    pub(crate) fn with_lateral(mut self) -> Self {
+        self.has_lateral = true;
+        self.queries = 4;
+        self.aliases_max = 2 + self.random.below(2);
+        self
+    }
+
+    /// Has queries of WITH be read more than once.
+    pub(crate) fn with_common(mut self) -> Self {
+        for index in 0..1 + self.random.below(2) {
+            let query = self.set_operation(1);
+            let names = COLUMNS.join(", ");
+            let kind = self.random.pick(&["", "", "materialized", "not materialized"]);
+            self.common.push(format!("c{index} ({names}) as {kind} ({query})"));
+        }
+        self
+    }
+
     pub(crate) fn query(mut self) -> String {
         let mut from = Vec::new();
-        let mut all = Vec::new();
+        let mut all: Vec<String> = Vec::new();
         while self.aliases < self.aliases_max {
+            if self.has_lateral && self.queries > 0 && !all.is_empty() && self.random.one_in(2) {
+                let (text, alias) = self.lateral(&all);
+                from.push(text);
+                all.push(alias);
+                continue;
+            }
             let (text, aliases) = self.item(3);
             from.push(text);
             all.extend(aliases);
         }
         let mut sql = String::new();
+        if !self.common.is_empty() {
+            let _ = write!(sql, "with {} ", self.common.join(", "));
+        }
         let is_grouped = self.random.one_in(3);
         let key = self.column(&all);
         if is_grouped {
@@ -141,7 +173,9 @@ impl<'r> QueryWriter<'r> {
         if depth == 0 || self.random.one_in(3) || self.aliases + 1 >= self.aliases_max {
             let alias = format!("r{}", self.aliases);
             self.aliases += 1;
-            let text = if self.random.one_in(4) {
+            let text = if !self.common.is_empty() && self.random.one_in(2) {
+                format!("c{} {alias}", self.random.below(self.common.len()))
+            } else if self.random.one_in(4) {
                 format!("({}) {alias} ({})", self.set_operation(1), COLUMNS.join(", "))
             } else {
                 format!("{} {alias}", self.random.pick(&TABLES))
@@ -149,6 +183,16 @@ impl<'r> QueryWriter<'r> {
             return (text, vec![alias]);
         }
         let (left, mut aliases) = self.item(depth - 1);
+        if self.has_lateral && self.queries > 0 && self.random.one_in(2) {
+            let (right, alias) = self.lateral(&aliases);
+            let kind = self.random.pick(&["join", "left join", "left join"]);
+            aliases.push(alias);
+            let condition = match self.random.one_in(2) {
+                true => "true".to_owned(),
+                false => self.condition(&aliases, 0),
+            };
+            return (format!("({left} {kind} {right} on {condition})"), aliases);
+        }
         let (right, others) = self.item(depth - 1);
         let is_using = self.random.one_in(5);
         aliases.extend(others);
@@ -161,6 +205,29 @@ impl<'r> QueryWriter<'r> {
             format!("on {}", conditions.join(" and "))
         };
         (format!("({left} {kind} {right} {condition})"), aliases)
+    }
+
+    /// Returns a LATERAL query that sees the columns of `aliases`, and its alias.
+    fn lateral(&mut self, aliases: &[String]) -> (String, String) {
+        let alias = format!("r{}", self.aliases);
+        self.aliases += 1;
+        let one = self.inner_query(aliases, false);
+        let query = match self.random.below(4) {
+            0 if self.queries > 0 => {
+                let other = self.inner_query(aliases, false);
+                let word = self.random.pick(&["union all", "union", "except"]);
+                format!("select x, x as y, x + 1 as k from (({one}) {word} ({other})) s (x)")
+            }
+            1 => {
+                let (own, other) = (self.column(aliases), self.column(aliases));
+                format!("select {own} as x, {other} as y, {own} + {other} as k")
+            }
+            2 => {
+                format!("select x, row_number() over (order by x) as y, 1 as k from ({one}) s (x)")
+            }
+            _ => format!("select x, x as y, 1 as k from ({one}) s (x)"),
+        };
+        (format!("lateral ({query}) {alias}"), alias)
     }
 
     /// Returns a condition with a query that sees the columns of `aliases`.

@@ -173,7 +173,10 @@ fn is_stored_answer(node: &PlanNode) -> bool {
             let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
         }
+        PlanNode::Common(common) => is_stored_answer(&common.input),
         PlanNode::Scan(_)
+        | PlanNode::CommonScan(_)
+        | PlanNode::Series(_)
         | PlanNode::Filter(_)
         | PlanNode::Join(_)
         | PlanNode::Rows(_)
@@ -199,7 +202,11 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
         PlanNode::Window(window) => note_reads(&window.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
-        PlanNode::Rows(_) => {}
+        PlanNode::Rows(_) | PlanNode::Series(_) | PlanNode::CommonScan(_) => {}
+        PlanNode::Common(common) => {
+            common.queries.iter().for_each(|query| note_reads(query, moment));
+            note_reads(&common.input, moment);
+        }
         PlanNode::Append(append) => {
             append.inputs.iter().for_each(|input| note_reads(input, moment));
         }

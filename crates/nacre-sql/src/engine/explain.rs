@@ -199,6 +199,8 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
         "Filter" | "Map" | "Empty" => "Result",
         "Top-k" => "Sort",
         "Rows" => "Values Scan",
+        "Series" => "Function Scan",
+        "Common rows" => "CTE Scan",
         _ if join_type.is_some() => "Hash Join",
         other => other,
     };

@@ -94,6 +94,7 @@ fn operator_hash(operator: &RelationalOperator, columns: &QueryColumns) -> u64 {
     };
     let own = match operator {
         RelationalOperator::Scan { relation, .. } => relation.id.0,
+        RelationalOperator::CommonScan { query, .. } => query.index as u64,
         RelationalOperator::Filter { condition, .. } => of_all(condition),
         RelationalOperator::Join { condition, .. } => condition.as_ref().map_or(0, of_all),
         RelationalOperator::Compute { columns, .. } => {
@@ -103,6 +104,9 @@ fn operator_hash(operator: &RelationalOperator, columns: &QueryColumns) -> u64 {
             let row =
                 |row: &Vec<ScalarExpression>| hash_of(&row.iter().map(of).collect::<Vec<_>>());
             rows.iter().map(row).fold(0, u64::wrapping_add)
+        }
+        RelationalOperator::Series { arguments, .. } => {
+            hash_of(&arguments.iter().map(of).collect::<Vec<_>>())
         }
         RelationalOperator::SetOperation { variant, .. } => hash_of(variant),
         _ => 0,

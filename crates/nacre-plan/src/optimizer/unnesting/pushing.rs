@@ -157,6 +157,8 @@ impl PushingPass<'_> {
             RelationalOperator::SingleRow
             | RelationalOperator::Sort { .. }
             | RelationalOperator::Scan { .. }
+            | RelationalOperator::CommonScan { .. }
+            | RelationalOperator::Series { .. }
             | RelationalOperator::GroupingSets { .. } => None,
         }
     }

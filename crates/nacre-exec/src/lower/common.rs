@@ -1,0 +1,159 @@
+//! Common queries: each is lowered once, with the columns that are wanted of it anywhere.
+//!
+//! What reads one has its columns in the places where the query has them.
+
+use std::collections::{BTreeSet, HashSet};
+
+use nacre_plan::algebra::{
+    ColumnId, CommonReference, QueryPlan, RelationalOperator, ScalarKind, ScannedColumn,
+};
+use nacre_plan::definition::RelationId;
+
+use super::columns::{ColumnPlaces, LoweredRelation, RoundedValue};
+use super::error::{LoweringError, LoweringResult};
+use super::joins::width;
+use super::relations::lower_relation;
+use super::stored::{StoredRelation, StoredRelations};
+use crate::plan::{CommonScanNode, PlanNode};
+
+/// Relations that are stored, and common queries that have been lowered.
+pub(super) struct CommonRelations<'r> {
+    stored: &'r dyn StoredRelations,
+    /// By index in the plan; `None` for those that nothing reads.
+    common: Vec<Option<CommonRelation>>,
+}
+
+/// A common query that has been lowered.
+#[derive(Debug)]
+pub struct CommonRelation {
+    name: String,
+    /// Its place among the nodes.
+    place: usize,
+    width: usize,
+    columns: ColumnPlaces,
+    outputs: Vec<ColumnId>,
+    is_grouped: bool,
+    may_fail: bool,
+}
+
+impl StoredRelations for CommonRelations<'_> {
+    fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
+        self.stored.stored_relation(relation)
+    }
+
+    fn common_relation(&self, index: usize) -> Option<&CommonRelation> {
+        self.common.get(index)?.as_ref()
+    }
+}
+
+/// Lowers the common queries of a plan; returns their nodes, too.
+///
+/// # Errors
+/// Those of the queries; [`LoweringError::NotSupported`] for columns that fail where they are
+/// wanted, while PostgreSQL computes them for all rows.
+pub(super) fn lower_common<'r>(
+    query: &QueryPlan,
+    stored: &'r dyn StoredRelations,
+) -> LoweringResult<(CommonRelations<'r>, Vec<PlanNode>)> {
+    let needs = needed_outputs(query);
+    let mut relations = CommonRelations { stored, common: Vec::new() };
+    let mut nodes = Vec::new();
+    for (common, need) in query.common.iter().zip(needs) {
+        let Some(positions) = need else {
+            relations.common.push(None);
+            continue;
+        };
+        let mut needed = Vec::new();
+        for column in positions.iter().filter_map(|position| common.outputs.get(*position)) {
+            if !needed.contains(column) {
+                needed.push(*column);
+            }
+        }
+        let lowered = lower_relation(&relations, &common.root, &needed)?;
+        if lowered.columns.iter().any(|(_, place)| place.form.may_fail()) {
+            let what = "averages and quotients of WITH queries that may fail";
+            return Err(LoweringError::not_supported(what));
+        }
+        relations.common.push(Some(CommonRelation {
+            name: common.name.clone(),
+            place: nodes.len(),
+            width: width(&lowered.node),
+            columns: lowered.columns,
+            outputs: common.outputs.clone(),
+            is_grouped: lowered.is_grouped,
+            may_fail: lowered.may_fail,
+        }));
+        nodes.push(lowered.node);
+    }
+    Ok((relations, nodes))
+}
+
+/// Returns which outputs of each common query are wanted; `None` for one that nothing reads.
+fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
+    let mut needs = vec![None; query.common.len()];
+    let mut used: HashSet<ColumnId> = query.outputs.iter().map(|output| output.column).collect();
+    query.root.collect_used_columns(&mut used);
+    note_needed(&query.root, &used, &mut needs);
+    for (index, common) in query.common.iter().enumerate().rev() {
+        let Some(positions) = &needs[index] else { continue };
+        used.extend(positions.iter().filter_map(|position| common.outputs.get(*position)));
+        common.root.collect_used_columns(&mut used);
+        note_needed(&common.root, &used, &mut needs);
+    }
+    needs
+}
+
+/// Notes the outputs of common queries that an operator and those below it read.
+fn note_needed(
+    operator: &RelationalOperator,
+    used: &HashSet<ColumnId>,
+    needs: &mut [Option<BTreeSet<usize>>],
+) {
+    if let RelationalOperator::CommonScan { query, columns } = operator
+        && let Some(need) = needs.get_mut(query.index)
+    {
+        // PostgreSQL computes all columns, and raises the errors of those that nothing reads.
+        let is_wanted = |one: &&ScannedColumn| query.may_fail || used.contains(&one.column);
+        let own = columns.iter().filter(is_wanted).map(|one| one.position);
+        need.get_or_insert_default().extend(own);
+    }
+    operator.inputs().into_iter().for_each(|input| note_needed(input, used, needs));
+}
+
+/// Reads a common query, of whose columns `needed` are wanted.
+///
+/// # Errors
+/// [`LoweringError::Contradiction`] if there is no such query.
+pub(super) fn lower_common_scan(
+    relations: &dyn StoredRelations,
+    query: &CommonReference,
+    scanned: &[ScannedColumn],
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
+    let missing =
+        || LoweringError::contradiction(format!("there is no common query {}", query.index));
+    let common = relations.common_relation(query.index).ok_or_else(missing)?;
+    let mut columns = ColumnPlaces::default();
+    for ScannedColumn { position, column } in scanned {
+        let own = common.outputs.get(*position).ok_or_else(missing)?;
+        if needed.contains(column) {
+            columns.add(*column, common.columns.get(*own)?);
+        }
+        for value in common.columns.rounded() {
+            if value.kind == ScalarKind::Column(*own) {
+                let kind = ScalarKind::Column(*column);
+                columns.add_rounded(RoundedValue { kind, ..value.clone() });
+            }
+        }
+    }
+    let node = PlanNode::CommonScan(CommonScanNode {
+        query: common.place,
+        name: common.name.clone(),
+        width: common.width,
+        rows_expected: query.rows_expected.unwrap_or(0.0),
+        has_one_row: query.has_one_row,
+    });
+    let (may_fail, is_grouped) = (common.may_fail, common.is_grouped);
+    let lowered = LoweredRelation::infallible(node, columns);
+    Ok(LoweredRelation { row_may_fail: may_fail, may_fail, is_grouped, ..lowered })
+}
