@@ -6,6 +6,7 @@
 mod columns;
 pub(crate) mod conjuncts;
 mod free_columns;
+mod parameters;
 mod relational;
 mod renaming;
 mod scalar;

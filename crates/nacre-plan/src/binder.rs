@@ -22,6 +22,7 @@ mod labels;
 mod literals;
 mod operators;
 mod ordering;
+mod parameters;
 mod predicates;
 mod scope;
 mod select;
@@ -32,6 +33,7 @@ mod subquery_expressions;
 mod subquery_joins;
 mod type_names;
 mod values;
+mod views;
 mod window_frames;
 mod windows;
 
@@ -88,6 +90,8 @@ pub(crate) struct Binder<'a> {
     /// Whether the query that is bound next is an operand of a set operation, so that its literals
     /// keep their lack of a type.
     is_set_operand: bool,
+    /// Whether the present query is that of a view, or within it.
+    is_in_view: bool,
     /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
     windows: Vec<WrittenWindow>,
 }
@@ -101,11 +105,25 @@ pub fn bind_query(
     settings: &ValueSettings,
     query: &QueryExpression,
 ) -> Result<QueryPlan, BindError> {
+    bind_parameterized(catalog, settings, query, &[])
+}
+
+/// Binds a query with parameters, of which the first ones have declared types; others get theirs
+/// from their places.
+///
+/// # Errors
+/// As [`bind_query`].
+pub fn bind_parameterized(
+    catalog: &dyn RelationCatalog,
+    settings: &ValueSettings,
+    query: &QueryExpression,
+    declared: &[Option<SqlType>],
+) -> Result<QueryPlan, BindError> {
     let mut binder = Binder {
         catalog,
         settings,
         columns: QueryColumns::default(),
-        parameters: Vec::new(),
+        parameters: declared.to_vec(),
         depth: 0,
         copied: 0,
         common: Vec::new(),
@@ -116,6 +134,7 @@ pub fn bind_query(
         table_count: 0,
         set_operation_count: 0,
         is_set_operand: false,
+        is_in_view: false,
         windows: Vec::new(),
     };
     let (root, outputs) = binder.bind_query(query)?;

@@ -103,6 +103,7 @@ impl Binder<'_> {
         let (low_symbol, high_symbol) = if test.is_negated { ("<", ">") } else { (">=", "<=") };
         let copy = self.copy(&operand)?;
         let above = self.apply_operator(low_symbol, vec![copy, low], range)?;
+        let (operand, high) = (self.bound_again(operand), self.bound_again(high));
         let below = self.apply_operator(high_symbol, vec![operand, high], range)?;
         let both = vec![above, below];
         let kind = if test.is_negated { ScalarKind::Or(both) } else { ScalarKind::And(both) };

@@ -226,7 +226,7 @@ fn is_volatile(expression: &ScalarExpression) -> bool {
 
 /// Makes a query's outputs visible as a table; the first of `names` that has one for a column names
 /// it.
-fn as_table(
+pub(super) fn as_table(
     (root, outputs): BoundQuery,
     name: &SqlName,
     names: &[&[SqlName]],
