@@ -13,6 +13,7 @@ mod scalar;
 mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
+pub(crate) use parameters::{array_elements, without_elements};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
     QueryPlan, RelationalOperator, ScannedColumn, SetInput, SetVariant,

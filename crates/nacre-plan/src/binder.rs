@@ -12,10 +12,12 @@
 //! PostgreSQL 15 documentation, chapters 4 (syntax), 7 (queries) and 10 (types).
 
 mod aggregation;
+mod arrays;
 mod calls;
 mod coercions;
 mod conditionals;
 mod expressions;
+mod first_rows;
 mod grouping;
 mod joins;
 mod labels;

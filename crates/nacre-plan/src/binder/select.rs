@@ -7,8 +7,8 @@ use nacre_syntax::{
     DistinctClause, ExpressionKind, IndirectionStep, QueryExpression, RowLimit, SelectCore,
     TargetItem,
 };
-use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
+use nacre_types::{SqlType, SqlValue};
 
 use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
@@ -21,7 +21,7 @@ use super::windows::{BoundWindow, WrittenWindow};
 use super::{Binder, OUTPUTS_MAX};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    BoundSortKey, ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn,
+    BoundSortKey, ColumnId, ColumnSource, ComputedColumn, ConstantValue, OutputColumn, QueryColumn,
     RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::error::BindError;
@@ -77,6 +77,12 @@ impl Binder<'_> {
             Some(clause) => self.bind_group_by(clause, &mut targets, &scope)?,
             None => BoundGrouping::default(),
         };
+        let first_keys = match &core.distinct {
+            DistinctClause::On(nodes) => {
+                self.bind_distinct_on(nodes, &mut targets, &mut order, &scope)?
+            }
+            _ => 0,
+        };
         for target in targets.iter_mut().filter(|_| !keeps_literals) {
             target.value = self.settle(target.value.clone())?;
         }
@@ -103,17 +109,18 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
-        self.finish_select(core, query, root, targets, order, &scope)
+        self.finish_select(core, query, root, targets, (order, first_keys), &scope)
     }
 
-    /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
+    /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT. The first `first_keys` items of
+    /// `order` are those of DISTINCT ON.
     pub(super) fn finish_select(
         &mut self,
         core: &SelectCore,
         query: &QueryExpression,
         root: RelationalOperator,
         targets: Vec<BoundTarget>,
-        order: Vec<BoundSortItem>,
+        (order, first_keys): (Vec<BoundSortItem>, usize),
         scope: &Scope,
     ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
         let mut computed = Vec::new();
@@ -155,9 +162,10 @@ impl Binder<'_> {
                 root = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: false };
             }
             DistinctClause::On(_) => {
-                return Err(BindError::not_supported("DISTINCT ON", core.range));
+                root = self.keep_first_rows(root, &keys, first_keys, core.range)?;
             }
         }
+        root = self.keep_ties(root, &keys, query)?;
         if !keys.is_empty() {
             root = RelationalOperator::Sort { input: Box::new(root), keys };
         }
@@ -278,9 +286,9 @@ impl Binder<'_> {
         let count = match &query.limit {
             None | Some(RowLimit::All) => None,
             Some(RowLimit::Rows(Some(node))) => Some(bound(node, "LIMIT")?),
-            Some(RowLimit::Rows(None) | RowLimit::WithTies(_)) => {
-                return Err(BindError::not_supported("this form of FETCH", query.range));
-            }
+            Some(RowLimit::Rows(None)) => Some(one_row(query.range)),
+            // Conditions have left out what is behind.
+            Some(RowLimit::WithTies(_)) => None,
         };
         if count.is_none() && offset.is_none() {
             return Ok(root);
@@ -291,6 +299,12 @@ impl Binder<'_> {
         }
         Ok(RelationalOperator::Limit { input: Box::new(root), count, offset })
     }
+}
+
+/// Returns how many rows FETCH FIRST ROW wants.
+fn one_row(range: SourceRange) -> ScalarExpression {
+    let kind = ScalarKind::Constant(ConstantValue(SqlValue::BigInt(1)));
+    ScalarExpression::new(kind, SqlType::BIGINT, range)
 }
 
 /// Adds all columns to the SELECT list.

@@ -64,7 +64,7 @@ impl Binder<'_> {
         }
         // LIMIT sees no columns.
         let nothing = Scope { out_of_reach: self.out_of_reach.clone(), ..Scope::default() };
-        self.finish_select(&plain_core(query.range), query, root, targets, order, &nothing)
+        self.finish_select(&plain_core(query.range), query, root, targets, (order, 0), &nothing)
     }
 
     fn bind_set_links(

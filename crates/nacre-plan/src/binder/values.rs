@@ -104,7 +104,7 @@ impl Binder<'_> {
             let what = "this ORDER BY of VALUES";
             return Err(BindError::not_supported(what, value.range));
         }
-        self.finish_select(&plain_core(query.range), query, root, targets, order, &scope)
+        self.finish_select(&plain_core(query.range), query, root, targets, (order, 0), &scope)
     }
 
     /// Adds a column that an operator makes.

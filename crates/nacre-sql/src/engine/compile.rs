@@ -96,9 +96,17 @@ pub(crate) fn compile(
     };
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
     let Some(values) = parameters.values(&bound.parameters, &settings)? else {
-        return if is_forced { Err(Error::not_supported("parameters of no type")) } else { Ok(None) };
+        return if is_forced {
+            Err(Error::not_supported("parameters of no type"))
+        } else {
+            Ok(None)
+        };
     };
-    let bound = optimize(bound.with_values(&values), &relations);
+    let bound = match bound.with_values(&values) {
+        Ok(bound) => optimize(bound, &relations),
+        Err(_) if !is_forced => return Ok(None),
+        Err(error) => return Err(from_bind(error, sql)),
+    };
     let query = match lower_query(&bound, &relations) {
         Ok(query) => query,
         Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),

@@ -9,7 +9,18 @@ use crate::pg_types::PgType;
 use crate::prepared::{ParameterType, value_text};
 
 /// Texts of which each type has one that stands for its values before there are any.
-const SAMPLES: [&str; 6] = ["1", "t", "2000-01-01", "12:00", "{}", "00000000-0000-0000-0000-000000000000"];
+const SAMPLES: [&str; 10] = [
+    "1",
+    "t",
+    "2000-01-01",
+    "12:00",
+    "00000000-0000-0000-0000-000000000000",
+    "{1}",
+    "{t}",
+    "{2000-01-01}",
+    "{00000000-0000-0000-0000-000000000000}",
+    "{}",
+];
 
 /// What is known of the parameters of a query.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ mod substitute;
 mod types;
 
 pub(crate) use command::{Command, PreparedStatements};
-pub use statement::Statement;
 pub(crate) use statement::EngineDecision;
+pub use statement::Statement;
 pub use types::{ParameterType, value_text};
 pub(crate) use types::{numeric, numeric_type, uuid};
