@@ -1,7 +1,7 @@
 //! DISTINCT ON and FETCH FIRST ... WITH TIES: conditions on row numbers and ranks.
 //!
 //! ```text
-//! select distinct on (a) ... order by a, b    row_number() over (partition by a order by b) = 1
+//! select distinct on (a) ... order by a, b    row_number() over (partition by a order by b) <= 1
 //! order by a offset 2 fetch first 3 rows with ties                  rank() over (order by a) <= 5
 //! ```
 
@@ -84,7 +84,7 @@ impl Binder<'_> {
         };
         let (partition, order) = keys.split_at(count);
         let partition = partition.iter().filter_map(column).collect();
-        self.keep_numbered(input, "row_number", partition, order.to_vec(), ("=", 1), range)
+        self.keep_numbered(input, "row_number", partition, order.to_vec(), 1, range)
     }
 
     /// Keeps the rows that FETCH FIRST ... WITH TIES wants, and those before them.
@@ -108,17 +108,18 @@ impl Binder<'_> {
             let what = "WITH TIES of a number that is no constant above 0";
             return Err(BindError::not_supported(what, query.range));
         };
-        let last = ("<=", i64::from(count) + i64::from(offset));
+        let last = i64::from(count) + i64::from(offset);
         self.keep_numbered(input, "rank", Vec::new(), keys.to_vec(), last, query.range)
     }
 
+    /// Keeps the rows for which a window function without arguments is at most `last`.
     fn keep_numbered(
         &mut self,
         input: RelationalOperator,
         name: &str,
         partition: Vec<ColumnId>,
         order: Vec<BoundSortKey>,
-        (symbol, number): (&str, i64),
+        last: i64,
         range: SourceRange,
     ) -> Result<RelationalOperator, BindError> {
         let Some(function) = functions_named(name).find(|entry| entry.arguments.is_empty()) else {
@@ -126,10 +127,10 @@ impl Binder<'_> {
         };
         let call = numbering_call(function);
         let constant = |kind| ScalarExpression::new(kind, SqlType::BIGINT, range);
-        let wanted = constant(ScalarKind::Constant(ConstantValue(SqlValue::BigInt(number))));
+        let wanted = constant(ScalarKind::Constant(ConstantValue(SqlValue::BigInt(last))));
         let column = self.add_computed(name, &wanted);
         let own = constant(ScalarKind::Column(column));
-        let condition = self.apply_operator(symbol, vec![own, wanted], range)?;
+        let condition = self.apply_operator("<=", vec![own, wanted], range)?;
         let functions =
             vec![WindowColumn { column, call, frame: BoundWindowFrame::default_frame() }];
         let input = Box::new(RelationalOperator::Window {

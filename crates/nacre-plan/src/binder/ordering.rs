@@ -23,6 +23,14 @@ pub(super) struct BoundSortItem {
     pub(super) nulls_first: bool,
 }
 
+/// The items of ORDER BY, behind the keys of DISTINCT ON.
+#[derive(Debug)]
+pub(super) struct SelectOrder {
+    pub(super) items: Vec<BoundSortItem>,
+    /// How many of them are keys of DISTINCT ON.
+    pub(super) first_keys: usize,
+}
+
 /// What an item of ORDER BY or GROUP BY is.
 #[derive(Clone, Debug)]
 pub(super) enum SortValue {

@@ -14,7 +14,7 @@ use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
-use super::ordering::BoundSortItem;
+use super::ordering::{BoundSortItem, SelectOrder};
 use super::scope::{Scope, ScopeColumn};
 use super::subquery_joins::{has_subquery, may_find_more};
 use super::windows::{BoundWindow, WrittenWindow};
@@ -109,18 +109,24 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
-        self.finish_select(core, query, root, targets, (order, first_keys), &scope)
+        self.finish_select(
+            core,
+            query,
+            root,
+            targets,
+            SelectOrder { items: order, first_keys },
+            &scope,
+        )
     }
 
-    /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT. The first `first_keys` items of
-    /// `order` are those of DISTINCT ON.
+    /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
     pub(super) fn finish_select(
         &mut self,
         core: &SelectCore,
         query: &QueryExpression,
         root: RelationalOperator,
         targets: Vec<BoundTarget>,
-        (order, first_keys): (Vec<BoundSortItem>, usize),
+        order: SelectOrder,
         scope: &Scope,
     ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
         let mut computed = Vec::new();
@@ -132,7 +138,7 @@ impl Binder<'_> {
         }
         let mut keys = Vec::with_capacity(order.len());
         let mut hidden = None;
-        for item in order {
+        for item in order.items {
             let (column, sql_type, range) = match item.value {
                 super::ordering::SortValue::Target(index) => {
                     let output = &outputs[index];
@@ -162,7 +168,7 @@ impl Binder<'_> {
                 root = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: false };
             }
             DistinctClause::On(_) => {
-                root = self.keep_first_rows(root, &keys, first_keys, core.range)?;
+                root = self.keep_first_rows(root, &keys, order.first_keys, core.range)?;
             }
         }
         root = self.keep_ties(root, &keys, query)?;
