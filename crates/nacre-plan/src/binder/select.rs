@@ -136,7 +136,7 @@ impl Binder<'_> {
             let column = self.column_of(&name, value, &mut computed);
             outputs.push(OutputColumn { name, column, sql_type });
         }
-        let mut keys = Vec::with_capacity(order.len());
+        let mut keys = Vec::with_capacity(order.items.len());
         let mut hidden = None;
         for item in order.items {
             let (column, sql_type, range) = match item.value {
