@@ -103,7 +103,7 @@ impl Binder<'_> {
             return Err(BindError::new("42601", message, query.range));
         }
         let count = count.as_deref().map_or(Some(1), whole_number);
-        let offset = query.offset.as_ref().map_or(Some(0), |node| whole_number(node));
+        let offset = query.offset.as_ref().map_or(Some(0), whole_number);
         let (Some(count @ 1..), Some(offset)) = (count, offset) else {
             let what = "WITH TIES of a number that is no constant above 0";
             return Err(BindError::not_supported(what, query.range));

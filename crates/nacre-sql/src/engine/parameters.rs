@@ -91,6 +91,11 @@ fn constant(
         Value::Bytes(digits) if parameter.is_numeric() => {
             String::from_utf8_lossy(digits).into_owned()
         }
+        // One that EXECUTE computed has the digits of a column, and none of its own.
+        value if parameter.is_numeric() => {
+            let text = value_text(parameter.column, value)?;
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
         value => value_text(parameter.column, value)?,
     };
     SqlValue::parse(&text, sql_type, settings).map_err(|error| {
