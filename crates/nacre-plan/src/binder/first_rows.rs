@@ -7,7 +7,8 @@
 
 use nacre_functions::catalog::{FunctionEntry, functions_named};
 use nacre_syntax::{
-    ExpressionKind, ExpressionNode, LiteralValue, QueryExpression, RowLimit, SourceRange,
+    DistinctClause, ExpressionKind, ExpressionNode, LiteralValue, QueryExpression, RowLimit,
+    SourceRange,
 };
 use nacre_types::{SqlType, SqlValue};
 
@@ -30,11 +31,12 @@ impl Binder<'_> {
     /// 42P10 if ORDER BY has other expressions before one of the keys.
     pub(super) fn bind_distinct_on(
         &mut self,
-        nodes: &[ExpressionNode],
+        clause: &DistinctClause,
         targets: &mut [BoundTarget],
         order: &mut Vec<BoundSortItem>,
         scope: &Scope,
     ) -> Result<usize, BindError> {
+        let DistinctClause::On(nodes) = clause else { return Ok(0) };
         let place = ExpressionPlace::new(scope, "DISTINCT ON").with_aggregates().with_windows();
         let mut keys: Vec<(SortValue, SourceRange)> = Vec::with_capacity(nodes.len());
         for node in nodes {

@@ -77,12 +77,7 @@ impl Binder<'_> {
             Some(clause) => self.bind_group_by(clause, &mut targets, &scope)?,
             None => BoundGrouping::default(),
         };
-        let first_keys = match &core.distinct {
-            DistinctClause::On(nodes) => {
-                self.bind_distinct_on(nodes, &mut targets, &mut order, &scope)?
-            }
-            _ => 0,
-        };
+        let first_keys = self.bind_distinct_on(&core.distinct, &mut targets, &mut order, &scope)?;
         for target in targets.iter_mut().filter(|_| !keeps_literals) {
             target.value = self.settle(target.value.clone())?;
         }
