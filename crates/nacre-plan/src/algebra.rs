@@ -7,6 +7,7 @@ mod columns;
 mod common;
 pub(crate) mod conjuncts;
 mod free_columns;
+mod parameters;
 mod relational;
 mod renaming;
 mod scalar;
@@ -14,6 +15,7 @@ mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use common::{CommonQuery, CommonReference};
+pub(crate) use parameters::{array_elements, without_elements};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
     QueryPlan, RelationalOperator, ScannedColumn, SetInput, SetVariant,

@@ -12,10 +12,12 @@
 //! PostgreSQL 15 documentation, chapters 4 (syntax), 7 (queries) and 10 (types).
 
 mod aggregation;
+mod arrays;
 mod calls;
 mod coercions;
 mod conditionals;
 mod expressions;
+mod first_rows;
 mod grouping;
 mod joins;
 mod labels;
@@ -23,6 +25,7 @@ mod lateral;
 mod literals;
 mod operators;
 mod ordering;
+mod parameters;
 mod predicates;
 mod scope;
 mod select;
@@ -35,10 +38,12 @@ mod subquery_joins;
 mod table_functions;
 mod type_names;
 mod values;
+mod views;
 mod window_frames;
 mod windows;
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
@@ -101,6 +106,8 @@ pub(crate) struct Binder<'a> {
     /// Whether the query that is bound next is an operand of a set operation, so that its literals
     /// keep their lack of a type.
     is_set_operand: bool,
+    /// The view that the present query is of, or within; schema and name.
+    view: Option<Rc<(String, String)>>,
     /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
     windows: Vec<WrittenWindow>,
 }
@@ -114,12 +121,26 @@ pub fn bind_query(
     settings: &ValueSettings,
     query: &QueryExpression,
 ) -> Result<QueryPlan, BindError> {
-    let (bound, uses) = bind_sharing(catalog, settings, query, BTreeSet::new());
+    bind_parameterized(catalog, settings, query, &[])
+}
+
+/// Binds a query with parameters, of which the first ones have declared types; others get theirs
+/// from their places.
+///
+/// # Errors
+/// As [`bind_query`].
+pub fn bind_parameterized(
+    catalog: &dyn RelationCatalog,
+    settings: &ValueSettings,
+    query: &QueryExpression,
+    declared: &[Option<SqlType>],
+) -> Result<QueryPlan, BindError> {
+    let (bound, uses) = bind_sharing(catalog, settings, query, declared, BTreeSet::new());
     let shared = uses.shared();
     if shared.is_empty() || bound.as_ref().is_err_and(|error| error.sql_state != "0A000") {
         return bound;
     }
-    match bind_sharing(catalog, settings, query, shared).0 {
+    match bind_sharing(catalog, settings, query, declared, shared).0 {
         Err(error) if error.sql_state == "0A000" => bound,
         other => other,
     }
@@ -130,13 +151,14 @@ fn bind_sharing(
     catalog: &dyn RelationCatalog,
     settings: &ValueSettings,
     query: &QueryExpression,
+    declared: &[Option<SqlType>],
     shared: BTreeSet<WithPlace>,
 ) -> (Result<QueryPlan, BindError>, CommonUses) {
     let mut binder = Binder {
         catalog,
         settings,
         columns: QueryColumns::default(),
-        parameters: Vec::new(),
+        parameters: declared.to_vec(),
         depth: 0,
         copied: 0,
         common: Vec::new(),
@@ -151,6 +173,7 @@ fn bind_sharing(
         table_count: 0,
         set_operation_count: 0,
         is_set_operand: false,
+        view: None,
         windows: Vec::new(),
     };
     let bound = binder.bind_query(query);

@@ -10,8 +10,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use nacre_plan::algebra::QueryPlan;
-use nacre_plan::binder::bind_query;
-use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
+use nacre_plan::binder::{bind_parameterized, bind_query};
+use nacre_plan::definition::{
+    RelationCatalog, RelationColumn, RelationDefinition, RelationId, ViewColumnName,
+    ViewDefinition, ViewReader,
+};
 use nacre_syntax::Statement;
 use nacre_types::{SqlType, ValueSettings, resolve_type_name};
 
@@ -28,8 +31,22 @@ const TABLES: [(&str, &str); 2] = [
     ("p", "pk integer, name text, price numeric(10,2)"),
 ];
 
+/// Views: name, names of columns and query.
+const VIEWS: [(&str, &str, &str); 3] = [
+    ("v1", "x, total", "select a, sum(b) from t group by a"),
+    (
+        "v2",
+        "id, a, b, n, m, f, r, s, v, c, d, ts, o, k",
+        "with p as (select * from t) select * from p",
+    ),
+    ("v3", "label, width", "select s || 'x', length(s) from v2 where exists (table v1)"),
+];
+
 /// Statements, one a line.
 const STATEMENTS: &str = include_str!("statements.sql");
+
+/// Statements with parameters, one a line.
+const PARAMETERS: &str = include_str!("parameters.sql");
 
 /// What the server says of an answer without columns.
 const NO_COLUMNS: &str = "The command has no result, or the result has no columns.";
@@ -61,6 +78,36 @@ impl RelationCatalog for TestCatalog {
         let is_it = |one: &&Arc<RelationDefinition>| one.name == name;
         self.0.iter().filter(|_| matches!(schema, None | Some("public"))).find(is_it).cloned()
     }
+
+    fn find_view(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        _reader: ViewReader,
+    ) -> Option<Arc<ViewDefinition>> {
+        let mut views = VIEWS.iter().filter(|_| matches!(schema, None | Some("public")));
+        let (name, columns, query) = views.find(|(own, ..)| *own == name)?;
+        let Ok(Some(Statement::Query(query))) = nacre_syntax::parse_statement(query) else {
+            panic!("{query} is no query");
+        };
+        let column = |name: &str| ViewColumnName { name: name.into(), source: name.into() };
+        let columns = columns.split(", ").map(column).collect();
+        let (schema, name) = ("public".to_owned(), (*name).to_owned());
+        Some(Arc::new(ViewDefinition { schema, name, query: *query, columns }))
+    }
+}
+
+/// Returns the statements that make the tables and views.
+fn definitions() -> String {
+    let mut definitions = String::new();
+    for (name, columns) in TABLES {
+        let first = columns.split(' ').next().unwrap();
+        let _ = writeln!(definitions, "create table {name} ({columns}, primary key ({first}));");
+    }
+    for (name, columns, query) in VIEWS {
+        let _ = writeln!(definitions, "create view {name} ({columns}) as {query};");
+    }
+    definitions
 }
 
 fn parse_type(words: &str) -> SqlType {
@@ -107,12 +154,7 @@ fn statements_mean_what_they_mean_in_postgresql() {
     let catalog = TestCatalog::new();
     let statements: Vec<String> =
         STATEMENTS.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
-    let mut definitions = String::new();
-    for (name, columns) in TABLES {
-        let first = columns.split(' ').next().unwrap();
-        let _ = writeln!(definitions, "create table {name} ({columns}, primary key ({first}));");
-    }
-    let theirs = server.describe(&definitions, &statements);
+    let theirs = server.describe(&definitions(), &statements);
     assert_eq!(theirs.len(), statements.len());
     let (mut differences, mut count, mut missing) = (String::new(), 0, 0);
     for (sql, theirs) in statements.iter().zip(&theirs) {
@@ -130,4 +172,56 @@ fn statements_mean_what_they_mean_in_postgresql() {
     }
     assert!(count == 0, "{count} of {} differ:\n{differences}", statements.len());
     assert!(missing * 10 <= statements.len(), "{missing} of {} are missing", statements.len());
+}
+
+#[test]
+fn parameters_have_the_types_of_postgresql() {
+    let Some(server) = TestServer::start() else {
+        return;
+    };
+    let catalog = TestCatalog::new();
+    let statements: Vec<&str> = PARAMETERS.lines().collect();
+    let types = "select array_to_string(parameter_types::text[], ', ') from pg_prepared_statements";
+    let queries = statements.iter().map(|sql| format!("prepare q as {sql}; {types}; deallocate q"));
+    let theirs = server.answers(&definitions(), &queries.collect::<Vec<_>>());
+    assert_eq!(theirs.len(), statements.len());
+    let (mut differences, mut missing) = (String::new(), 0);
+    for (sql, theirs) in statements.iter().zip(theirs) {
+        let Ok(Some(Statement::Query(query))) = nacre_syntax::parse_statement(sql) else {
+            panic!("{sql} is no query");
+        };
+        let ours = match bind_parameterized(&catalog, &ValueSettings::default(), &query, &[]) {
+            Ok(plan) => {
+                let names = plan.parameters.iter().map(|one| one.map(SqlType::plain_name));
+                names.collect::<Option<Vec<String>>>().map(|names| vec![names.join(", ")])
+            }
+            Err(error) if error.sql_state == "0A000" => {
+                missing += 1;
+                println!("not there yet: {sql}: {}", error.text.message);
+                continue;
+            }
+            Err(_) => None,
+        };
+        if ours != theirs {
+            let _ = writeln!(differences, "{sql}\n   {ours:?}\n   PostgreSQL {theirs:?}");
+        }
+    }
+    assert!(differences.is_empty(), "{differences}");
+    assert!(missing * 10 <= statements.len(), "{missing} of {} are missing", statements.len());
+}
+
+#[test]
+fn declared_types_of_parameters_stay() {
+    let catalog = TestCatalog::new();
+    let declared = [Some(SqlType::BIGINT), None];
+    let bind = |sql: &str| {
+        let Ok(Some(Statement::Query(query))) = nacre_syntax::parse_statement(sql) else {
+            panic!("{sql} is no query");
+        };
+        bind_parameterized(&catalog, &ValueSettings::default(), &query, &declared)
+    };
+    let plan = bind("select $1, a from t where a = $1 and s = $2").unwrap();
+    assert_eq!(plan.parameters, [Some(SqlType::BIGINT), Some(SqlType::TEXT)]);
+    assert_eq!(plan.outputs[0].sql_type, SqlType::BIGINT);
+    assert_eq!(bind("select a from t where s = $1").unwrap_err().sql_state, "42883");
 }

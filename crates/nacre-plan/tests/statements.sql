@@ -760,3 +760,62 @@ select u, t.a from t, upper(t.s) u
 select u from t left join upper(t.s) u on true
 select u from t right join upper(t.s) u on true
 select g from generate_series(1, 3) g, generate_series(1, 3) g
+select distinct on (a) a, b from t order by a, b desc
+select distinct on (a, b) s from t order by b, a, c
+select distinct on (b, a) s from t order by a
+select distinct on (s) a from t order by a
+select distinct on (a, b) a from t order by a, c, b
+select distinct on (1) a, b from t order by x
+select distinct on (2) a, b as x from t order by x, a
+select distinct on (3) a, b from t
+select distinct on (x) a as x, b from t order by 1
+select distinct on (a + 1) a from t order by a + 1, b
+select distinct on (max(b)) a, max(b) from t group by a order by max(b), a
+select distinct on (a) a, row_number() over (order by b) from t order by a, 2
+select distinct on ('x') a from t
+select distinct on (a, a) a from t order by a, a, b
+select a from t order by a fetch first row only
+select a from t order by a fetch first 3 rows with ties
+select a from t order by a offset 2 rows fetch next 3 rows with ties
+select a from t fetch first 3 rows with ties
+select a from t union select pk from p order by 1 fetch first 3 rows with ties
+values (1), (2) order by 1 fetch first 1 row with ties
+select a from t where a between symmetric 1 and b
+select a from t where a not between symmetric n and 'x'
+select a from t where a between symmetric 1 and s
+select a from t order by a using <, b using >
+select a from t order by a using operator(pg_catalog.>) nulls last
+select a = any (array[1, 2]) from t
+select a = any (array[1, 2.5]), s <> all (array['x', 'y']) from t
+select a = any ('{1,2}'), s = any ('{x,y}'), n > all ('{1.5,2}') from t
+select a = any ('{1,x}') from t
+select a = any ('{1,2}'::bigint[]), f = any ('{1,2}'::int[]), v = any ('{x}'::text[]) from t
+select a = any (array[1, 2]::bigint[]), d = any (array['2024-01-01', '2024-01-02']::date[]) from t
+select a = any (1) from t
+select a = any (s) from t
+select a + any (array[1]) from t
+select a = any (array['x']) from t
+select s like any (array['x%', '%y']), s not ilike all ('{x,y}') from t
+select '1' = any (array[1, 2])
+select 'a' = any ('{a,b}')
+select a = any (null) from t
+select a = any (array[b, k]) from t
+select x.id, t.s from t join p as t2 (id, name, price) using (id) as x
+select x.*, t.id from t join p as t2 (id, name, price) using (id) as x
+select x.name from t join p as t2 (id, name, price) using (id) as x
+select 1 from t join p as t2 (id, name, price) using (id) as t2
+select * from t join p as t2 (id, name, price) using (id) as x
+select * from v1
+select v1.x, v1.total from v1 where total > 3
+select public.v1.x from public.v1
+select w.x, w.y from v1 as w (x, y)
+select v1.x from v1 as w
+select * from v1 as w (a, b, c, d)
+select total from v1 group by x
+select * from v2
+select v2.a + v2.n from v2 join t using (a)
+with t as (select 1 as zzz) select * from v2
+select (select max(b) from v2 where v2.a = p.pk) from p
+select pk from p where exists (select from v1 where x = pk)
+select outer_name from v2, lateral (select 1) l
+select * from v3 where label like 'x%'

@@ -6,6 +6,8 @@
 //!
 //! 1. [`compile`] makes a [`CompiledQuery`] of a text, over what [`relations`] finds at a moment;
 //!    joins are ordered by what [`statistics`] says of tables.
+//!    [`parameters`] are constants by then: a statement is bound with their types, and lowered for
+//!    the values of each execution, so that scans skip blocks.
 //! 2. [`pool`] has the workers of the database and counts what each engine ran.
 //! 3. [`rows`] hands rows on as they come; [`columns`] makes Arrow arrays of them.
 //! 4. [`explain`] words a plan.
@@ -18,11 +20,13 @@ mod columns;
 mod compile;
 mod errors;
 mod explain;
+mod parameters;
 mod pool;
 mod relations;
 mod rows;
 mod statistics;
 
-pub(crate) use compile::{ParsedQuery, compile};
+pub(crate) use compile::{CompiledQuery, ParsedQuery, compile};
+pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;

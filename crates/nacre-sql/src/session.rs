@@ -199,6 +199,7 @@ impl Session {
         };
         let prepared = parsed.and_then(|parsed| self.prepared_of(sql, own, parsed, types));
         let statement = prepared.map_err(|error| error.located_in(sql))?;
+        let statement = self.with_inferred_types(statement, types).await?;
         self.require_meaning(&statement).await.map_err(|error| self.told(error, sql))?;
         Ok(statement)
     }
@@ -257,14 +258,10 @@ impl Session {
                 return self.declare(turn, declaration, query).await;
             }
         }
-        let mut turn = turn;
-        if values.is_empty() && statement.is_readable() {
-            let (sql, key) = (statement.sql(), statement.short_key());
-            turn = match self.run_compiled(turn, sql, key).await? {
-                CompiledRun::Started(outcome) => return Ok(outcome),
-                CompiledRun::NotTaken(turn) => turn,
-            };
-        }
+        let turn = match self.run_compiled_statement(turn, statement, &values).await? {
+            CompiledRun::Started(outcome) => return Ok(outcome),
+            CompiledRun::NotTaken(turn) => turn,
+        };
         match statement.with_values(&values)? {
             // Boxed, since what is run may be an EXECUTE, which comes back here.
             Some(parsed) => Box::pin(self.run_parsed(turn, parsed, io)).await,
@@ -401,6 +398,7 @@ impl Session {
             Command::Prepare { name, types, statement } => {
                 let prepared = PreparedStatements::prepare(&self.store, &types, statement)?;
                 turn.done(false);
+                let prepared = self.with_inferred_types(prepared, &types).await?;
                 self.require_meaning(&prepared).await?;
                 self.prepared.keep(name, prepared)?;
                 Ok(Outcome::command("PREPARE".into(), None))

@@ -108,26 +108,4 @@ impl Binder<'_> {
         let range = expression.range;
         self.coerce(expression, SqlType::TEXT, CastContext::Implicit, range)
     }
-
-    fn note_parameter(
-        &mut self,
-        number: u32,
-        sql_type: SqlType,
-        range: SourceRange,
-    ) -> Result<(), BindError> {
-        let index = number as usize - 1;
-        if self.parameters.len() <= index {
-            self.parameters.resize(index + 1, None);
-        }
-        match self.parameters[index] {
-            Some(known) if known != sql_type => {
-                let message = format!("inconsistent types deduced for parameter ${number}");
-                Err(BindError::new("42P08", message, range))
-            }
-            _ => {
-                self.parameters[index] = Some(sql_type);
-                Ok(())
-            }
-        }
-    }
 }

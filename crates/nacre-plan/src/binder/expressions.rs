@@ -117,7 +117,7 @@ impl Binder<'_> {
         match &node.kind {
             ExpressionKind::Literal(literal) => self.bind_literal(literal, range),
             ExpressionKind::TypedLiteral(literal) => self.bind_typed_literal(literal, range),
-            ExpressionKind::Parameter(number) => bind_parameter(*number, range),
+            ExpressionKind::Parameter(number) => self.bind_parameter(*number, range),
             ExpressionKind::Column(path) => self.bind_column(path, place.scope, range),
             ExpressionKind::Operation { first, links } => self.bind_operation(first, links, place),
             ExpressionKind::Prefix { operator, operand } => {
@@ -263,14 +263,4 @@ impl Binder<'_> {
 fn too_deep(range: SourceRange) -> BindError {
     BindError::new("54001", "stack depth limit exceeded", range)
         .with_hint(format!("An expression may be nested {EXPRESSION_DEPTH_MAX} deep."))
-}
-
-fn bind_parameter(number: i32, range: SourceRange) -> Result<ScalarExpression, BindError> {
-    match u32::try_from(number) {
-        Ok(number) if (1..=u32::from(u16::MAX)).contains(&number) => {
-            let kind = ScalarKind::Parameter(number);
-            Ok(ScalarExpression::new(kind, SqlType::UNKNOWN, range))
-        }
-        _ => Err(BindError::new("42P02", format!("there is no parameter ${number}"), range)),
-    }
 }

@@ -87,10 +87,7 @@ impl Binder<'_> {
             require_independent(&right, &left_scope, link.right.range)?;
         }
         let names: Vec<SqlName> = match &link.condition {
-            JoinCondition::Using(_, Some(alias)) => {
-                return Err(BindError::not_supported("an alias of USING", alias.range));
-            }
-            JoinCondition::Using(names, None) => names.clone(),
+            JoinCondition::Using(names, _) => names.clone(),
             JoinCondition::Natural => common_names(&left_scope, &right_scope, link.range),
             JoinCondition::Always | JoinCondition::On(_) => Vec::new(),
         };
@@ -125,6 +122,11 @@ impl Binder<'_> {
         };
         let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.text == column.name);
         scope.columns.retain(|column| !is_merged(column));
+        if let JoinCondition::Using(_, Some(alias)) = &link.condition {
+            let merged = Scope::of_table(alias, merged.clone());
+            let columns = std::mem::take(&mut scope.columns);
+            scope = Scope { columns, ..side_by_side(scope, merged, alias.range)? };
+        }
         scope.columns.splice(0..0, merged);
         require_lateral(&right, condition.as_ref(), link.right.range)?;
         let joined = match condition {

@@ -3,7 +3,7 @@
 use nacre_functions::resolution::resolve_operator;
 use nacre_syntax::SourceRange;
 use nacre_syntax::{
-    ExpressionKind, ExpressionNode, LiteralValue, SortDirection, SortItem, SqlName,
+    ExpressionKind, ExpressionNode, LiteralValue, OperatorName, SortDirection, SortItem, SqlName,
 };
 use nacre_types::SqlType;
 
@@ -21,6 +21,14 @@ pub(super) struct BoundSortItem {
     pub(super) range: SourceRange,
     pub(super) is_descending: bool,
     pub(super) nulls_first: bool,
+}
+
+/// The items of ORDER BY, behind the keys of DISTINCT ON.
+#[derive(Debug)]
+pub(super) struct SelectOrder {
+    pub(super) items: Vec<BoundSortItem>,
+    /// How many of them are keys of DISTINCT ON.
+    pub(super) first_keys: usize,
 }
 
 /// What an item of ORDER BY or GROUP BY is.
@@ -59,14 +67,7 @@ impl Binder<'_> {
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
             let is_descending = is_descending(item)?;
-            let named = bare_name(&item.value)
-                .map(|name| find_label(name, targets, "ORDER BY"))
-                .transpose()?
-                .flatten();
-            let value = match named {
-                Some(index) => SortValue::Target(index),
-                None => self.bind_item(&item.value, targets, place)?,
-            };
+            let value = self.bind_sort_value(&item.value, targets, place)?;
             let value = self.settle_item(value, targets, "<")?;
             let nulls_first = item.nulls_first.unwrap_or(is_descending);
             bound.push(BoundSortItem {
@@ -77,6 +78,20 @@ impl Binder<'_> {
             });
         }
         Ok(bound)
+    }
+
+    /// Binds an item: the name of an output, else as [`Self::bind_item`].
+    pub(super) fn bind_sort_value(
+        &mut self,
+        node: &ExpressionNode,
+        targets: &[BoundTarget],
+        place: ExpressionPlace<'_>,
+    ) -> Result<SortValue, BindError> {
+        let named = bare_name(node).map(|name| find_label(name, targets, place.clause));
+        match named.transpose()?.flatten() {
+            Some(index) => Ok(SortValue::Target(index)),
+            None => self.bind_item(node, targets, place),
+        }
     }
 
     /// Binds an item that is no name of an output: a position, or an expression.
@@ -121,12 +136,20 @@ impl Binder<'_> {
 
 /// Whether an item of ORDER BY is DESC.
 pub(super) fn is_descending(item: &SortItem) -> Result<bool, BindError> {
-    match item.direction {
+    match &item.direction {
         SortDirection::Unspecified | SortDirection::Ascending => Ok(false),
         SortDirection::Descending => Ok(true),
-        SortDirection::Using(_) => {
-            Err(BindError::not_supported("ORDER BY USING", item.value.range))
-        }
+        SortDirection::Using(operator) => using_descends(operator),
+    }
+}
+
+/// Whether the operator of USING sorts downwards.
+fn using_descends(operator: &OperatorName) -> Result<bool, BindError> {
+    let is_builtin = operator.schema.iter().all(|schema| schema.text == "pg_catalog");
+    match operator.symbol.as_str() {
+        "<" if is_builtin => Ok(false),
+        ">" if is_builtin => Ok(true),
+        _ => Err(BindError::not_supported("this operator of ORDER BY USING", operator.range)),
     }
 }
 

@@ -87,25 +87,41 @@ impl Binder<'_> {
         Ok(negated_if(is_negated, boolean(kind, range)))
     }
 
-    /// Binds `a BETWEEN low AND high` as `a >= low AND a <= high`.
+    /// Binds `a BETWEEN low AND high` as `a >= low AND a <= high`; SYMMETRIC is either order of
+    /// both.
     pub(super) fn bind_between(
         &mut self,
         test: &BetweenTest,
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        if test.is_symmetric {
-            return Err(BindError::not_supported("BETWEEN SYMMETRIC", range));
-        }
         let operand = self.bind(&test.operand, place)?;
         let low = self.bind(&test.low, place)?;
         let high = self.bind(&test.high, place)?;
-        let (low_symbol, high_symbol) = if test.is_negated { ("<", ">") } else { (">=", "<=") };
+        if !test.is_symmetric {
+            return self.bind_bounds([operand, low, high], test.is_negated, range);
+        }
+        let copies = [self.copy(&operand)?, self.copy(&high)?, self.copy(&low)?];
+        let first = self.bind_bounds([operand, low, high], test.is_negated, range)?;
+        let copies = copies.map(|copy| self.bound_again(copy));
+        let both = vec![first, self.bind_bounds(copies, test.is_negated, range)?];
+        let kind = if test.is_negated { ScalarKind::And(both) } else { ScalarKind::Or(both) };
+        Ok(boolean(kind, range))
+    }
+
+    fn bind_bounds(
+        &mut self,
+        [operand, low, high]: [ScalarExpression; 3],
+        is_negated: bool,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let (low_symbol, high_symbol) = if is_negated { ("<", ">") } else { (">=", "<=") };
         let copy = self.copy(&operand)?;
         let above = self.apply_operator(low_symbol, vec![copy, low], range)?;
+        let (operand, high) = (self.bound_again(operand), self.bound_again(high));
         let below = self.apply_operator(high_symbol, vec![operand, high], range)?;
         let both = vec![above, below];
-        let kind = if test.is_negated { ScalarKind::Or(both) } else { ScalarKind::And(both) };
+        let kind = if is_negated { ScalarKind::Or(both) } else { ScalarKind::And(both) };
         Ok(boolean(kind, range))
     }
 

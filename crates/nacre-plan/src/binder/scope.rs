@@ -184,7 +184,16 @@ impl Binder<'_> {
             [schema, name] => (Some(schema.text.as_str()), name),
             _ => return Err(BindError::not_supported("names of three parts", range)),
         };
-        let found = self.catalog.find_relation(schema, &name.text);
+        let found = if self.view.is_some() {
+            self.catalog.find_relation_of_view(schema, &name.text)
+        } else {
+            self.catalog.find_relation(schema, &name.text)
+        };
+        if found.is_none()
+            && let Some(view) = self.find_view(schema, &name.text)
+        {
+            return self.bind_view(&view, name, alias, range);
+        }
         let definition = found.ok_or_else(|| {
             let qualifier = schema.map(|schema| format!("{schema}.")).unwrap_or_default();
             let message = format!("relation \"{qualifier}{}\" does not exist", name.text);

@@ -7,21 +7,21 @@ use nacre_syntax::{
     DistinctClause, ExpressionKind, IndirectionStep, QueryExpression, RowLimit, SelectCore,
     TargetItem,
 };
-use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
+use nacre_types::{SqlType, SqlValue};
 
 use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
-use super::ordering::BoundSortItem;
+use super::ordering::{BoundSortItem, SelectOrder};
 use super::scope::{Scope, ScopeColumn};
 use super::subquery_joins::{has_subquery, may_find_more};
 use super::windows::{BoundWindow, WrittenWindow};
 use super::{Binder, OUTPUTS_MAX};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    BoundSortKey, ColumnId, ColumnSource, ComputedColumn, OutputColumn, QueryColumn,
+    BoundSortKey, ColumnId, ColumnSource, ComputedColumn, ConstantValue, OutputColumn, QueryColumn,
     RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::error::BindError;
@@ -77,6 +77,7 @@ impl Binder<'_> {
             Some(clause) => self.bind_group_by(clause, &mut targets, &scope)?,
             None => BoundGrouping::default(),
         };
+        let first_keys = self.bind_distinct_on(&core.distinct, &mut targets, &mut order, &scope)?;
         for target in targets.iter_mut().filter(|_| !keeps_literals) {
             target.value = self.settle(target.value.clone())?;
         }
@@ -103,7 +104,14 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
-        self.finish_select(core, query, root, targets, order, &scope)
+        self.finish_select(
+            core,
+            query,
+            root,
+            targets,
+            SelectOrder { items: order, first_keys },
+            &scope,
+        )
     }
 
     /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
@@ -113,7 +121,7 @@ impl Binder<'_> {
         query: &QueryExpression,
         root: RelationalOperator,
         targets: Vec<BoundTarget>,
-        order: Vec<BoundSortItem>,
+        order: SelectOrder,
         scope: &Scope,
     ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
         let mut computed = Vec::new();
@@ -123,9 +131,9 @@ impl Binder<'_> {
             let column = self.column_of(&name, value, &mut computed);
             outputs.push(OutputColumn { name, column, sql_type });
         }
-        let mut keys = Vec::with_capacity(order.len());
+        let mut keys = Vec::with_capacity(order.items.len());
         let mut hidden = None;
-        for item in order {
+        for item in order.items {
             let (column, sql_type, range) = match item.value {
                 super::ordering::SortValue::Target(index) => {
                     let output = &outputs[index];
@@ -155,9 +163,10 @@ impl Binder<'_> {
                 root = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: false };
             }
             DistinctClause::On(_) => {
-                return Err(BindError::not_supported("DISTINCT ON", core.range));
+                root = self.keep_first_rows(root, &keys, order.first_keys, core.range)?;
             }
         }
+        root = self.keep_ties(root, &keys, query)?;
         if !keys.is_empty() {
             root = RelationalOperator::Sort { input: Box::new(root), keys };
         }
@@ -278,9 +287,9 @@ impl Binder<'_> {
         let count = match &query.limit {
             None | Some(RowLimit::All) => None,
             Some(RowLimit::Rows(Some(node))) => Some(bound(node, "LIMIT")?),
-            Some(RowLimit::Rows(None) | RowLimit::WithTies(_)) => {
-                return Err(BindError::not_supported("this form of FETCH", query.range));
-            }
+            Some(RowLimit::Rows(None)) => Some(one_row(query.range)),
+            // Conditions have left out what is behind.
+            Some(RowLimit::WithTies(_)) => None,
         };
         if count.is_none() && offset.is_none() {
             return Ok(root);
@@ -291,6 +300,12 @@ impl Binder<'_> {
         }
         Ok(RelationalOperator::Limit { input: Box::new(root), count, offset })
     }
+}
+
+/// Returns how many rows FETCH FIRST ROW wants.
+fn one_row(range: SourceRange) -> ScalarExpression {
+    let kind = ScalarKind::Constant(ConstantValue(SqlValue::BigInt(1)));
+    ScalarExpression::new(kind, SqlType::BIGINT, range)
 }
 
 /// Adds all columns to the SELECT list.

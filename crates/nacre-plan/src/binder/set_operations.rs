@@ -17,7 +17,7 @@ use nacre_syntax::{
 use nacre_types::catalog::TypeOid;
 
 use super::Binder;
-use super::ordering::{BoundSortItem, require_operator};
+use super::ordering::{BoundSortItem, SelectOrder, require_operator};
 use super::scope::{Scope, ScopeColumn};
 use super::select::BoundTarget;
 use super::subqueries::BoundQuery;
@@ -64,6 +64,7 @@ impl Binder<'_> {
         }
         // LIMIT sees no columns.
         let nothing = Scope { out_of_reach: self.out_of_reach.clone(), ..Scope::default() };
+        let order = SelectOrder { items: order, first_keys: 0 };
         self.finish_select(&plain_core(query.range), query, root, targets, order, &nothing)
     }
 

@@ -13,6 +13,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use nacre_syntax::{CommonTable, SourceRange};
 
@@ -26,8 +27,12 @@ use crate::error::BindError;
 use crate::properties::{has_exactly_one_row, never_fails, query_never_fails};
 
 /// Identifies a query of WITH by where its name stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct WithPlace(u32);
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct WithPlace {
+    /// The view whose text it is of.
+    view: Option<Rc<(String, String)>>,
+    start: u32,
+}
 
 /// How queries of WITH are read.
 #[derive(Clone, Debug, Default)]
@@ -49,21 +54,16 @@ pub(super) struct SharedQuery {
     outputs: Vec<OutputColumn>,
 }
 
-impl WithPlace {
-    pub(super) fn of(table: &CommonTable) -> Self {
-        Self(table.name.range.start)
-    }
-}
-
 impl CommonUses {
     /// Notes a query of WITH.
     pub(super) fn note_query(
         &mut self,
+        place: WithPlace,
         table: &CommonTable,
         root: &RelationalOperator,
         may_differ: bool,
     ) {
-        let own = self.0.entry(WithPlace::of(table)).or_default();
+        let own = self.0.entry(place).or_default();
         own.is_materialized = table.is_materialized;
         (own.may_differ, own.is_cheap) = (may_differ, is_cheap(root));
     }
@@ -81,11 +81,15 @@ impl CommonUses {
             _ if own.may_differ => true,
             _ => own.is_materialized.unwrap_or(!own.is_cheap),
         };
-        self.0.iter().filter(|(_, own)| is_shared(own)).map(|(place, _)| *place).collect()
+        self.0.iter().filter(|(_, own)| is_shared(own)).map(|(place, _)| place.clone()).collect()
     }
 }
 
 impl Binder<'_> {
+    pub(super) fn with_place(&self, table: &CommonTable) -> WithPlace {
+        WithPlace { view: self.view.clone(), start: table.name.range.start }
+    }
+
     /// Has a query be computed once; `None` if it is not wanted so, or has columns of queries
     /// around it.
     pub(super) fn share_query(
@@ -94,7 +98,7 @@ impl Binder<'_> {
         bound: &BoundQuery,
     ) -> Option<SharedQuery> {
         let (root, outputs) = bound;
-        if !self.shared.contains(&WithPlace::of(table)) || !root.free_columns().is_empty() {
+        if !self.shared.contains(&self.with_place(table)) || !root.free_columns().is_empty() {
             return None;
         }
         let reference = CommonReference {

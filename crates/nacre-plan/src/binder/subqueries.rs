@@ -14,7 +14,7 @@ use nacre_syntax::{
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn, require_columns};
-use super::sharing::{SharedQuery, WithPlace};
+use super::sharing::SharedQuery;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 use crate::properties::has_open_order;
@@ -104,7 +104,8 @@ impl Binder<'_> {
             let names = &table.columns;
             require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
             let may_differ = bound.0.any_expression(&is_volatile) || has_open_order(&bound.0);
-            self.uses.note_query(table, &bound.0, may_differ);
+            let place = self.with_place(table);
+            self.uses.note_query(place, table, &bound.0, may_differ);
             let shared = self.share_query(table, &bound);
             let bound = shared.is_none().then_some(bound);
             let table = Rc::new(table.clone());
@@ -124,7 +125,8 @@ impl Binder<'_> {
         let found = self.common.iter().rposition(|own| own.table.name.text == name.text);
         let Some(place) = found else { return Ok(None) };
         let table = Rc::clone(&self.common[place].table);
-        self.uses.note_reference(WithPlace::of(&table), range);
+        let with_place = self.with_place(&table);
+        self.uses.note_reference(with_place, range);
         let bound = match (self.common[place].bound.take(), self.common[place].shared.clone()) {
             (_, Some(shared)) => self.read_shared(&shared, range)?,
             (Some(bound), None) => bound,
@@ -239,7 +241,7 @@ pub(super) fn is_volatile(expression: &ScalarExpression) -> bool {
 
 /// Makes a query's outputs visible as a table; the first of `names` that has one for a column names
 /// it.
-fn as_table(
+pub(super) fn as_table(
     (root, outputs): BoundQuery,
     name: &SqlName,
     names: &[&[SqlName]],

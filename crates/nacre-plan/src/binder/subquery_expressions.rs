@@ -63,7 +63,7 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let ExpressionKind::Subquery(query) = &test.source.kind else {
-            return Err(BindError::not_supported("ANY and ALL of an array", range));
+            return self.bind_quantified_array(test, place, range);
         };
         let QuantifiedOperator::Operator(operator) = &test.operator else {
             return Err(BindError::not_supported("LIKE ANY", range));

@@ -10,7 +10,7 @@ use nacre_syntax::{
 };
 
 use super::expressions::ExpressionPlace;
-use super::ordering::BoundSortItem;
+use super::ordering::{BoundSortItem, SelectOrder};
 use super::scope::{Scope, ScopeColumn};
 use super::select::BoundTarget;
 use super::subqueries::BoundQuery;
@@ -104,6 +104,7 @@ impl Binder<'_> {
             let what = "this ORDER BY of VALUES";
             return Err(BindError::not_supported(what, value.range));
         }
+        let order = SelectOrder { items: order, first_keys: 0 };
         self.finish_select(&plain_core(query.range), query, root, targets, order, &scope)
     }
 

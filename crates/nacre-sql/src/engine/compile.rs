@@ -9,7 +9,7 @@ use nacre_exec::ScanPredicate;
 use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_query};
 use nacre_exec::plan::{AggregateCall, AggregateFunction, PlanNode, ScanNode};
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
-use nacre_plan::binder::bind_query;
+use nacre_plan::binder::bind_parameterized;
 use nacre_plan::optimizer::optimize;
 use nacre_store::{ColumnSet, Predicate};
 use nacre_syntax::{QueryExpression, Statement, parse_statement};
@@ -20,10 +20,11 @@ use super::columns::{self, OutputSource};
 use super::errors::{from_bind, from_lowering};
 use super::explain;
 use super::explain::{ExplainRequest, explain_answer};
+use super::parameters::QueryParameters;
 use super::pool::EnginePool;
 use super::relations::SnapshotRelations;
 use super::rows::QueryRows;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pg_catalog::table_number;
 use crate::pg_types::{ColumnOrigin, PgType};
 use crate::planner::Planner;
@@ -38,11 +39,14 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 pub(crate) struct CompiledQuery {
     query: PhysicalQuery,
     schema: SchemaRef,
+    /// Numbers of the types of its parameters.
+    parameters: Vec<u32>,
     /// What EXPLAIN asks for, if it is one.
     explain: Option<ExplainRequest>,
 }
 
 /// A parsed query, perhaps within EXPLAIN.
+#[derive(Debug)]
 pub(crate) struct ParsedQuery {
     query: Box<QueryExpression>,
     explain: Option<ExplainRequest>,
@@ -50,8 +54,8 @@ pub(crate) struct ParsedQuery {
 
 impl ParsedQuery {
     /// Returns a statement's query, if it is one, or EXPLAIN of one.
-    pub(crate) fn of(choice: EngineChoice, sql: &str) -> Option<Self> {
-        if choice == EngineChoice::DataFusion || sql.len() > TEXT_BYTES_MAX {
+    pub(crate) fn of(sql: &str) -> Option<Self> {
+        if sql.len() > TEXT_BYTES_MAX {
             return None;
         }
         match parse_statement(sql).ok().flatten()? {
@@ -71,25 +75,38 @@ impl ParsedQuery {
 /// Compiles a query; `None` if the other engine has to run it.
 ///
 /// # Errors
-/// If this engine has to run it: those of binding and `not supported`.
+/// If this engine has to run it: those of binding and `not supported`. Those of values of
+/// parameters.
 pub(crate) fn compile(
     planner: &Planner,
     moment: &Moment,
     parsed: &ParsedQuery,
     sql: &str,
+    parameters: QueryParameters<'_>,
 ) -> Result<Option<CompiledQuery>> {
     let relations = SnapshotRelations::new(planner.store(), moment, planner.acting());
     let is_forced = planner.settings().engine() == EngineChoice::Nacre;
     let settings = value_settings(planner);
-    let bound = match bind_query(&relations, &settings, &parsed.query) {
-        Ok(bound) if bound.parameters.is_empty() => bound,
-        Ok(_) if !is_forced => return Ok(None),
-        Ok(_) => return Err(crate::Error::not_supported("parameters")),
+    let declared = parameters.declared();
+    let bound = match bind_parameterized(&relations, &settings, &parsed.query, &declared) {
+        Ok(bound) => bound,
         // The other engine runs it, or raises its error.
         Err(_) if !is_forced => return Ok(None),
         Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
     };
-    let bound = optimize(bound, &relations);
+    let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
+    let Some(values) = parameters.values(&bound.parameters, &settings)? else {
+        return if is_forced {
+            Err(Error::not_supported("parameters of no type"))
+        } else {
+            Ok(None)
+        };
+    };
+    let bound = match bound.with_values(&values) {
+        Ok(bound) => optimize(bound, &relations),
+        Err(_) if !is_forced => return Ok(None),
+        Err(error) => return Err(from_bind(error, sql)),
+    };
     let query = match lower_query(&bound, &relations, &settings) {
         Ok(query) => query,
         Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),
@@ -105,7 +122,7 @@ pub(crate) fn compile(
         Err(_) if !is_forced => return Ok(None),
         Err(error) => return Err(error),
     };
-    Ok(Some(CompiledQuery { query, schema, explain: parsed.explain }))
+    Ok(Some(CompiledQuery { query, schema, parameters: types, explain: parsed.explain }))
 }
 
 impl CompiledQuery {
@@ -115,6 +132,11 @@ impl CompiledQuery {
             Some(request) => request.schema(),
             None => Arc::clone(&self.schema),
         }
+    }
+
+    /// Returns the numbers of the types of its parameters.
+    pub(crate) fn parameter_types(&self) -> &[u32] {
+        &self.parameters
     }
 
     /// Returns the command tag, if it is not SELECT.

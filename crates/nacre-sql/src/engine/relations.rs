@@ -6,9 +6,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use nacre_exec::lower::{StoredRelation, StoredRelations, column_sql_type};
-use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
+use nacre_plan::definition::{
+    RelationCatalog, RelationColumn, RelationDefinition, RelationId, ViewColumnName,
+    ViewDefinition, ViewReader,
+};
 use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics};
-use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store, Table};
+use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store, Table, ViewColumn, ViewDef};
+use nacre_syntax::{Statement, parse_statement};
 
 use super::statistics::TableChunkStatistics;
 use crate::error::{Error, ErrorKind};
@@ -17,7 +21,10 @@ use crate::names::SCHEMA;
 use crate::privileges::Acting;
 use crate::transaction::Moment;
 
-/// Finds tables by name. Views and the tables of catalogs are read by the other engine alone.
+/// Longest text of a view that is parsed here.
+const VIEW_BYTES_MAX: usize = 16 << 10;
+
+/// Finds tables and users' views by name. Those of catalogs are read by the other engine alone.
 pub(super) struct SnapshotRelations<'a> {
     store: &'a Store,
     moment: &'a Moment,
@@ -56,8 +63,24 @@ impl<'a> SnapshotRelations<'a> {
         self.chunks.borrow_mut().entry(id).or_insert_with(of_table).clone()
     }
 
+    /// Checks that a relation may be read, by name; notes why if it may not. A view is checked
+    /// with all that it reads, so that names within its query need no check.
+    fn may_read(&self, schema: Option<&str>, name: &str) -> bool {
+        if !is_of_users(schema, name) {
+            return false;
+        }
+        let checked = self.acting.require_read(self.store, name);
+        checked.map_err(|error| *self.refused.borrow_mut() = Some(error)).is_ok()
+    }
+
+    fn found(&self, name: &str) -> Option<Arc<RelationDefinition>> {
+        self.find(name).unwrap_or_else(|error| {
+            *self.refused.borrow_mut() = Some(error);
+            None
+        })
+    }
+
     fn find(&self, name: &str) -> Result<Option<Arc<RelationDefinition>>, Error> {
-        self.acting.require_read(self.store, name)?;
         let table = match self.store.table_at(name, self.moment.snapshot()) {
             Ok(table) if name != SEQUENCES_TABLE => table,
             Err(error @ StoreError::DefinitionChanged { .. }) => return Err(from_store(error)),
@@ -87,19 +110,63 @@ impl<'a> SnapshotRelations<'a> {
 
 impl RelationCatalog for SnapshotRelations<'_> {
     fn find_relation(&self, schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
-        // Without a schema, names of the catalogs come first.
-        let is_other = match schema {
-            Some(schema) => schema != SCHEMA,
-            None => name.starts_with("pg_"),
+        if self.may_read(schema, name) { self.found(name) } else { None }
+    }
+
+    fn find_relation_of_view(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+    ) -> Option<Arc<RelationDefinition>> {
+        if is_of_users(schema, name) { self.found(name) } else { None }
+    }
+
+    fn find_view(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        reader: ViewReader,
+    ) -> Option<Arc<ViewDefinition>> {
+        let is_reachable = match reader {
+            ViewReader::Query => self.may_read(schema, name),
+            ViewReader::View => is_of_users(schema, name),
         };
-        if is_other {
+        // A table of the name that cannot be read now is no view.
+        if !is_reachable || self.refused.borrow().is_some() {
             return None;
         }
-        self.find(name).unwrap_or_else(|error| {
-            *self.refused.borrow_mut() = Some(error);
-            None
-        })
+        let view = self.store.view(name)?;
+        let definition = view_definition(&view);
+        if definition.is_none() {
+            let what = format_args!("the query of view {name} in Nacre's own engine");
+            *self.refused.borrow_mut() = Some(Error::not_supported(what));
+        }
+        definition.map(Arc::new)
     }
+}
+
+/// Whether a name is one of the users' schema. Without a schema, names of the catalogs come first.
+fn is_of_users(schema: Option<&str>, name: &str) -> bool {
+    match schema {
+        Some(schema) => schema == SCHEMA,
+        None => !name.starts_with("pg_"),
+    }
+}
+
+/// Parses a view; `None` if its text may have another meaning here: it was printed by the other
+/// parser, which reads escapes within strings in its own way.
+fn view_definition(view: &ViewDef) -> Option<ViewDefinition> {
+    if view.text.len() > VIEW_BYTES_MAX || view.text.contains('\\') {
+        return None;
+    }
+    let Statement::Query(query) = parse_statement(&view.text).ok()?? else { return None };
+    let column = |column: &ViewColumn| ViewColumnName {
+        name: column.name.clone(),
+        source: column.source.clone(),
+    };
+    let columns = view.columns.iter().map(column).collect();
+    let (schema, name) = (SCHEMA.to_owned(), view.name.clone());
+    Some(ViewDefinition { schema, name, query: *query, columns })
 }
 
 impl RelationStatistics for SnapshotRelations<'_> {

@@ -5,6 +5,8 @@
 //!    parameter may have types that no column has ([`types`]).
 //! 2. A short statement takes the values as they are ([`crate::short`]); in any other one
 //!    [`substitute`] puts them in as constants of their types.
+//!    A query that Nacre's own engine takes has the types that are inferred there, and values as
+//!    constants of these.
 //! 3. [`command`] runs PREPARE, EXECUTE and DEALLOCATE.
 
 mod command;
@@ -16,6 +18,7 @@ mod substitute;
 mod types;
 
 pub(crate) use command::{Command, PreparedStatements};
+pub(crate) use statement::EngineDecision;
 pub use statement::Statement;
 pub use types::{ParameterType, value_text};
 pub(crate) use types::{numeric, numeric_type, uuid};

@@ -1,6 +1,6 @@
 //! A prepared statement.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::parser::Statement as ParsedStatement;
@@ -15,9 +15,11 @@ use super::types::ParameterType;
 use crate::columns::{NO_NAME, first_select};
 use crate::cursors::Declaration;
 use crate::dml;
+use crate::engine::ParsedQuery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::session::Session;
+use crate::settings::EngineChoice;
 use crate::short::{Candidate, Scanned, key, scan};
 use crate::statement_io::{Outcome, StatementIo};
 use crate::transaction::Plain;
@@ -48,6 +50,20 @@ struct Prepared {
     columns: Vec<Option<ColumnType>>,
     /// The parameters as the columns of a table, which values have to fit.
     parameters: TableSchema,
+    /// The text as Nacre's own engine parses it; `None` if it is no query.
+    query: OnceLock<Option<ParsedQuery>>,
+    /// What was decided last.
+    decision: Mutex<Option<EngineDecision>>,
+}
+
+/// Whether Nacre's own engine takes a statement with parameters, whatever their values: what is
+/// described and what is answered have the types of one engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EngineDecision {
+    /// Of the definitions that it was made for.
+    pub(crate) definitions: u64,
+    pub(crate) choice: EngineChoice,
+    pub(crate) is_taken: bool,
 }
 
 impl Statement {
@@ -61,6 +77,23 @@ impl Statement {
         cursor: Option<Declaration>,
     ) -> Result<Self> {
         let is_readable = !is_printed || is_plain(sql);
+        Self::with_declared(store, sql, is_readable, parsed, declared, cursor)
+    }
+
+    /// Returns the statement with other types of its parameters.
+    pub(crate) fn with_types(&self, store: &Store, types: &[Option<u32>]) -> Result<Self> {
+        let (parsed, cursor) = (self.0.parsed.clone(), self.0.cursor.clone());
+        Self::with_declared(store, &self.0.sql, self.0.is_readable, parsed, types, cursor)
+    }
+
+    fn with_declared(
+        store: &Store,
+        sql: &str,
+        is_readable: bool,
+        parsed: Option<ParsedStatement>,
+        declared: &[Option<u32>],
+        cursor: Option<Declaration>,
+    ) -> Result<Self> {
         let types = match &parsed {
             Some(ParsedStatement::Statement(inner)) => {
                 let count = parameter_count(inner)?;
@@ -103,12 +136,26 @@ impl Statement {
             types,
             columns,
             parameters,
+            query: OnceLock::new(),
+            decision: Mutex::default(),
         })))
     }
 
-    /// Whether the text may be read again.
-    pub(crate) fn is_readable(&self) -> bool {
-        self.0.is_readable
+    /// Returns the query that Nacre's own engine may take.
+    pub(crate) fn query(&self) -> Option<&ParsedQuery> {
+        if !self.0.is_readable || self.0.cursor.is_some() {
+            return None;
+        }
+        self.0.query.get_or_init(|| ParsedQuery::of(&self.0.sql)).as_ref()
+    }
+
+    /// Returns which engine takes the statement, if that was decided.
+    pub(crate) fn decision(&self) -> Option<EngineDecision> {
+        *self.0.decision.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn decide(&self, decision: EngineDecision) {
+        *self.0.decision.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision);
     }
 
     /// Returns the statement's text.
@@ -160,9 +207,7 @@ impl Statement {
         if self.0.cursor.is_some() {
             return Ok(None);
         }
-        if nulls.is_empty()
-            && let Some(schema) = session.describe_compiled(self).await?
-        {
+        if let Some(schema) = session.describe_compiled(self, &nulls).await? {
             return Ok(Some(schema));
         }
         match self.with_values(&nulls)? {

@@ -65,7 +65,7 @@ impl ParameterType {
     }
 
     /// Whether values are numbers of any scale, which are kept as their digits.
-    pub(super) fn is_numeric(self) -> bool {
+    pub(crate) fn is_numeric(self) -> bool {
         self.column == NUMERIC
     }
 

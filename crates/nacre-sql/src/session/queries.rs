@@ -5,15 +5,16 @@ use std::time::Instant;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use nacre_store::Value;
 
 use super::Session;
-use crate::engine::{ParsedQuery, compile};
+use crate::engine::{CompiledQuery, ParsedQuery, QueryParameters, compile};
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain;
-use crate::prepared::Statement;
+use crate::prepared::{EngineDecision, Statement};
 use crate::settings::EngineChoice;
 use crate::statement_io::Outcome;
-use crate::transaction::{Turn, tie};
+use crate::transaction::{Moment, Turn, tie};
 
 /// What became of a statement that was offered to Nacre's own engine.
 pub(super) enum CompiledRun {
@@ -27,21 +28,55 @@ impl Session {
     /// statement is not taken: its numbers have DataFusion's types.
     pub(super) async fn run_compiled(
         &self,
-        mut turn: Turn,
+        turn: Turn,
         sql: &str,
         short_key: Option<&str>,
     ) -> Result<CompiledRun> {
-        if self.short.knows(&self.store, short_key) {
+        if !self.may_compile(short_key) {
             return Ok(CompiledRun::NotTaken(turn));
         }
-        let Some(parsed) = ParsedQuery::of(self.settings().engine(), sql) else {
+        match ParsedQuery::of(sql) {
+            Some(parsed) => self.start_compiled(turn, &parsed, sql, QueryParameters::NONE).await,
+            None => Ok(CompiledRun::NotTaken(turn)),
+        }
+    }
+
+    /// As [`Session::run_compiled`], for a prepared statement with the values of its parameters.
+    pub(super) async fn run_compiled_statement(
+        &self,
+        mut turn: Turn,
+        statement: &Statement,
+        values: &[Value],
+    ) -> Result<CompiledRun> {
+        if !self.may_compile(statement.short_key()) {
             return Ok(CompiledRun::NotTaken(turn));
-        };
+        }
+        let Some(parsed) = statement.query() else { return Ok(CompiledRun::NotTaken(turn)) };
+        turn.require_sound()?;
+        if !values.is_empty() && !self.is_taken(&mut turn, statement)? {
+            return Ok(CompiledRun::NotTaken(turn));
+        }
+        let parameters = QueryParameters::Given(statement.parameter_types(), values);
+        self.start_compiled(turn, parsed, statement.sql(), parameters).await
+    }
+
+    fn may_compile(&self, short_key: Option<&str>) -> bool {
+        self.settings().engine() != EngineChoice::DataFusion
+            && !self.short.knows(&self.store, short_key)
+    }
+
+    async fn start_compiled(
+        &self,
+        mut turn: Turn,
+        parsed: &ParsedQuery,
+        sql: &str,
+        parameters: QueryParameters<'_>,
+    ) -> Result<CompiledRun> {
         let begun = Instant::now();
         turn.require_sound()?;
         self.begin_as();
         let moment = turn.moment(false)?;
-        let Some(compiled) = compile(&self.planner, &moment, &parsed, sql)? else {
+        let Some(compiled) = compile(&self.planner, &moment, parsed, sql, parameters)? else {
             return Ok(CompiledRun::NotTaken(turn));
         };
         let tag = compiled.tag();
@@ -51,29 +86,105 @@ impl Session {
         Ok(CompiledRun::Started(Outcome::Rows { schema: stream.schema(), stream, tag }))
     }
 
+    /// Whether the engine takes a statement with parameters, as it was described.
+    fn is_taken(&self, turn: &mut Turn, statement: &Statement) -> Result<bool> {
+        let (definitions, choice) = (self.definitions_version(), self.settings().engine());
+        let known = statement.decision();
+        let known = known.filter(|one| one.definitions == definitions && one.choice == choice);
+        if let Some(known) = known {
+            return Ok(known.is_taken);
+        }
+        let moment = turn.moment(true)?;
+        match self.compile_samples(&moment, statement, &told_types(statement)) {
+            Ok(compiled) => Ok(compiled.is_some()),
+            // The values may be fine, or the error comes again.
+            Err(_) => Ok(true),
+        }
+    }
+
+    /// Compiles a statement for values that stand for those of any execution, and notes whether
+    /// that can be done.
+    fn compile_samples(
+        &self,
+        moment: &Moment,
+        statement: &Statement,
+        types: &[Option<u32>],
+    ) -> Result<Option<CompiledQuery>> {
+        let (definitions, choice) = (self.definitions_version(), self.settings().engine());
+        if choice == EngineChoice::DataFusion {
+            return Ok(None);
+        }
+        let Some(parsed) = statement.query() else { return Ok(None) };
+        let parameters = QueryParameters::Told(types);
+        let compiled = compile(&self.planner, moment, parsed, statement.sql(), parameters)?;
+        let is_taken = compiled.is_some();
+        statement.decide(EngineDecision { definitions, choice, is_taken });
+        Ok(compiled)
+    }
+
     /// Returns the columns of the answer of a statement that [`Session::run_compiled`] takes.
     pub(crate) async fn describe_compiled(
         &self,
         statement: &Statement,
+        nulls: &[Value],
     ) -> Result<Option<SchemaRef>> {
-        let sql = statement.sql();
-        let parsed = ParsedQuery::of(self.settings().engine(), sql);
-        let Some(parsed) = parsed.filter(|_| statement.is_readable()) else {
+        if statement.query().is_none() {
             return Ok(None);
-        };
+        }
         let mut turn = self.transactions.turn().await;
-        if let Some(candidate) = statement.candidate(&[])
-            && self.short.is_short(&self.store, &self.planner, &mut turn, candidate).await?
-        {
+        if self.is_short(&mut turn, statement, nulls).await? {
             turn.done(false);
             return Ok(None);
         }
         let moment = turn.moment(true)?;
-        let compiled = compile(&self.planner, &moment, &parsed, sql);
+        let compiled = self.compile_samples(&moment, statement, &told_types(statement));
         // Privileges are checked when it runs.
         let has_failed = |error: &Error| error.kind() != ErrorKind::NotPermitted;
         turn.done(compiled.as_ref().is_err_and(has_failed));
         Ok(compiled?.map(|compiled| compiled.schema()))
+    }
+
+    async fn is_short(
+        &self,
+        turn: &mut Turn,
+        statement: &Statement,
+        nulls: &[Value],
+    ) -> Result<bool> {
+        match statement.candidate(nulls) {
+            Some(candidate) => {
+                self.short.is_short(&self.store, &self.planner, turn, candidate).await
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// Gives the parameters of a statement that Nacre's own engine takes the types that it infers,
+    /// where none are `declared`. A short statement keeps its own.
+    pub(super) async fn with_inferred_types(
+        &self,
+        statement: Statement,
+        declared: &[Option<u32>],
+    ) -> Result<Statement> {
+        let types = statement.parameter_types();
+        if types.is_empty() || statement.query().is_none() {
+            return Ok(statement);
+        }
+        let nulls = vec![Value::Null; types.len()];
+        let mut turn = self.transactions.turn().await;
+        // An error is that of describing or running it.
+        let is_short = self.is_short(&mut turn, &statement, &nulls).await;
+        let moment = turn.moment(true);
+        turn.done(false);
+        let (Ok(false), Ok(moment)) = (is_short, moment) else { return Ok(statement) };
+        let Ok(Some(compiled)) = self.compile_samples(&moment, &statement, declared) else {
+            return Ok(statement);
+        };
+        let inferred = compiled.parameter_types();
+        if types.iter().map(|one| one.oid).eq(inferred.iter().copied()) {
+            return Ok(statement);
+        }
+        let inferred: Vec<Option<u32>> = inferred.iter().copied().map(Some).collect();
+        Ok(statement.with_types(&self.store, &inferred).unwrap_or(statement))
     }
 
     /// Starts a statement that only reads, in DataFusion.
@@ -98,4 +209,9 @@ impl Session {
 fn is_query(statement: &ParsedStatement) -> bool {
     let ParsedStatement::Statement(inner) = statement else { return false };
     matches!(inner.as_ref(), SqlStatement::Query(_))
+}
+
+/// Returns the types that a client was told.
+fn told_types(statement: &Statement) -> Vec<Option<u32>> {
+    statement.parameter_types().iter().map(|one| Some(one.oid)).collect()
 }
