@@ -11,6 +11,6 @@ mod foreign;
 mod graph;
 mod year;
 
-pub use foreign::{ForeignCall, ForeignFunction, ForeignKernel};
+pub use foreign::{CallRoom, ForeignCall, ForeignFunction, ForeignKernel};
 pub use graph::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 pub(crate) use year::year_of;

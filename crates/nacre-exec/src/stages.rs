@@ -123,10 +123,10 @@ fn close(
     tails.insert(0, source);
     tails.iter().for_each(|source| source.note_wanted(&wanted));
     let Some(last) = tails.pop() else { return };
-    let last = PipelineStage::new(last, program.clone(), Arc::clone(&sink), context.flavour);
+    let last = PipelineStage::new(last, program.clone(), Arc::clone(&sink), context);
     for source in tails {
         let shared = Arc::new(SharedSink::new(&sink));
-        let mut stage = PipelineStage::new(source, program.clone(), shared, context.flavour);
+        let mut stage = PipelineStage::new(source, program.clone(), shared, context);
         stage.end_with(&last);
         stages.stages.push(stage);
     }
@@ -289,7 +289,7 @@ fn open_join(
     close(build, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let links = Arc::new(JoinTableSource::new(&sink));
     let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
-    stages.stages.push(PipelineStage::new(links, none, end, context.flavour));
+    stages.stages.push(PipelineStage::new(links, none, end, context));
     stages.stages.append(&mut probe_stages);
 
     let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
@@ -307,7 +307,7 @@ fn open_join(
     let wanted = program.note_live(&columns);
     let wrap = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
         source.note_wanted(&wanted);
-        Arc::new(JoinProbeSource::new(source, program.clone(), &sink, context.flavour))
+        Arc::new(JoinProbeSource::new(source, program.clone(), &sink, context))
     };
     let mut tails: Vec<_> = tails.into_iter().map(wrap).collect();
     let source = wrap(source);
@@ -500,7 +500,7 @@ fn wrap(
     let wrap = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
         source.note_wanted(&wanted);
         let (program, columns) = (program.clone(), columns.clone());
-        Arc::new(WrappedPipeline::new(name, source, program, columns, context.flavour))
+        Arc::new(WrappedPipeline::new(name, source, program, columns, context))
     };
     std::iter::once(source).chain(tails).map(wrap).collect()
 }

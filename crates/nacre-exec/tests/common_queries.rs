@@ -142,7 +142,11 @@ fn what_is_read_twice_is_computed_once() {
         ("with c as materialized (select a from t), d as (select 1) select 1 from d", 0, 0),
     ] {
         let plan = optimize(database.bind(sql), &database);
-        let root = lower_query(&plan, &database).unwrap().plan.root.describe();
+        let root = lower_query(&plan, &database, &nacre_types::ValueSettings::default())
+            .unwrap()
+            .plan
+            .root
+            .describe();
         let found = (count_nodes(&root, "Scan"), count_nodes(&root, "Common rows"));
         assert_eq!(found, (scans, readers), "{sql}");
     }
@@ -155,14 +159,14 @@ const KEPT: &str = "with c as materialized (select a, s, n from t) select count(
 fn kept_rows_count_against_the_budget() {
     let (database, _) = TestDatabase::of_rows(40_000, 30_000, 10_000);
     let plan = optimize(database.bind(KEPT), &database);
-    let plan = lower_query(&plan, &database).unwrap().plan;
+    let plan = lower_query(&plan, &database, &nacre_types::ValueSettings::default()).unwrap().plan;
     let options = QueryOptions { memory_bytes_max: 64 << 10, ..QueryOptions::default() };
     let workers = pool(2);
     let mut stream = workers.execute(plan, QueryOptions::default()).unwrap();
     assert_eq!(stream.collect_batches().unwrap()[0].rows, 1);
     let sql = KEPT.replace("count(*)", "count(a), count(s), count(n)");
     let plan = optimize(database.bind(&sql), &database);
-    let plan = lower_query(&plan, &database).unwrap().plan;
+    let plan = lower_query(&plan, &database, &nacre_types::ValueSettings::default()).unwrap().plan;
     let mut stream = workers.execute(plan, options).unwrap();
     let error = stream.collect_batches().unwrap_err();
     assert_eq!(error.kind(), ExecErrorKind::OutOfMemory);

@@ -531,23 +531,13 @@ fn results_beyond_their_type_are_errors_where_rows_reach_them() {
 fn what_is_not_certainly_the_same_is_not_supported() {
     let (database, _) = test_database();
     for sql in [
-        "select f + 1 from t",
         "select sum(f) from t",
         "select avg(f) from t",
         "select stddev(f) from t",
         "select variance(distinct a) from t",
         "select sum(distinct f) from t",
         "select sum(distinct case when o then n else 0 end) from t",
-        "select upper(s) from t",
-        "select s || 'x' from t",
-        "select a::text from t",
-        "select a::boolean from t",
-        "select extract(month from d) from t",
         "select coalesce(c, 'x') from t",
-        "select id from t where s ilike 'a%'",
-        "select id from t where s like s",
-        "select id from t where s like 'a\\'",
-        "select k, 1 / 0 from t group by k",
         "select avg(a) + 1.0 / 0 from t where a > 1000 group by k",
         "select sum(case when a <> 0 then q else 0 end) from (select a, 10 / a as q from t) x",
         "select id from t join (select k, sum(n) / sum(a) as m from t group by k) x \

@@ -25,6 +25,7 @@ mod fields;
 mod floats;
 mod integers;
 mod intervals;
+mod letters;
 mod md5;
 mod number_format;
 mod numerics;

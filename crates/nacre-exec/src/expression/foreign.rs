@@ -1,10 +1,12 @@
 //! Functions that others bring along: a kernel over vectors, called as one step.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::error::ExecResult;
+use crate::memory::MemoryReservation;
 use crate::value::{IntBounds, ValueClass};
 use crate::vector::{BitVector, ColumnVector};
 
@@ -16,6 +18,30 @@ pub struct ForeignCall<'c> {
     pub rows: usize,
     /// Rows that reach the call; `None` if all do. It may raise errors for these alone.
     pub active: Option<&'c BitVector>,
+    /// Memory for the result.
+    pub room: CallRoom<'c>,
+}
+
+/// The memory that the strings of a call's result may take.
+#[derive(Debug)]
+pub struct CallRoom<'c> {
+    memory: RefCell<&'c mut MemoryReservation>,
+    /// Bytes of strings that the operator holds beside them.
+    others: usize,
+}
+
+impl<'c> CallRoom<'c> {
+    pub(crate) fn new(memory: &'c mut MemoryReservation, others: usize) -> Self {
+        Self { memory: RefCell::new(memory), others }
+    }
+
+    /// Asks for the bytes that the result takes by now.
+    ///
+    /// # Errors
+    /// [`crate::ExecError::OutOfMemory`].
+    pub fn ask(&self, bytes: usize) -> ExecResult<()> {
+        self.memory.borrow_mut().resize(self.others.saturating_add(bytes))
+    }
 }
 
 /// Computes the result of a call into the vector, which is of the function's type and whose

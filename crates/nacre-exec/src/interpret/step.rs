@@ -1,5 +1,6 @@
 //! Runs the steps of a program on a batch.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use nacre_simd::Flavour;
@@ -8,7 +9,8 @@ use super::arithmetic::{self, IntSide};
 use super::{cast, choose, compare, logic};
 use crate::counters::OperatorCounters;
 use crate::error::{ExecError, ExecResult};
-use crate::expression::ForeignCall;
+use crate::expression::{CallRoom, ForeignCall, ForeignFunction};
+use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{BranchRule, IntOperand, SlotId, StepProgram, SubOperator};
 use crate::value::ScalarValue;
 use crate::vector::{BitVector, ColumnVector, VectorBatch, VectorValues};
@@ -32,11 +34,14 @@ pub(crate) struct StepInterpreter {
     flavour: Flavour,
     /// Active rows of the branches that are open, the innermost last.
     branches: Vec<BitVector>,
+    /// Of the strings that functions make.
+    memory: MemoryReservation,
 }
 
 impl StepInterpreter {
-    pub(crate) fn new(flavour: Flavour) -> Self {
-        Self { flavour, branches: Vec::new() }
+    pub(crate) fn new(flavour: Flavour, budget: &Arc<MemoryBudget>) -> Self {
+        let memory = budget.reservation("expression");
+        Self { flavour, branches: Vec::new(), memory }
     }
 
     /// Makes a batch for a program.
@@ -106,11 +111,41 @@ impl StepInterpreter {
         let mut out = std::mem::take(&mut batch.columns[output]);
         let active =
             ActiveRows { rows: batch.rows, bits: self.branches.last().or(batch.selected_bits()) };
-        let outcome = compute(self.flavour, step, &batch.columns, &active, &mut out);
+        let outcome = match step {
+            SubOperator::Foreign { function, arguments, .. } => {
+                call(function, arguments, (&batch.columns, &active), &mut self.memory, &mut out)
+            }
+            _ => compute(self.flavour, step, &batch.columns, &active, &mut out),
+        };
         debug_assert!(outcome.is_err() || out.values.len() == batch.rows, "{}", step.name());
         batch.columns[output] = out;
         outcome
     }
+}
+
+/// Calls a function, whose strings take memory beside those of the other columns.
+fn call(
+    function: &ForeignFunction,
+    arguments: &[SlotId],
+    (columns, active): (&[ColumnVector], &ActiveRows<'_>),
+    memory: &mut MemoryReservation,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
+    out.clear();
+    let others = columns.iter().map(|column| match &column.values {
+        VectorValues::Bytes(strings) => strings.bytes(),
+        _ => 0,
+    });
+    let (rows, active_bits) = (active.rows, active.bits);
+    let room = CallRoom::new(memory, others.sum());
+    let call = ForeignCall { arguments, rows, active: active_bits, room };
+    function.call(&call, out)?;
+    let is_whole =
+        out.values.len() == rows && out.validity.as_ref().is_none_or(|bits| bits.len() == rows);
+    is_whole
+        .then_some(())
+        .ok_or_else(|| ExecError::internal(format!("function {function:?} answers other rows")))
 }
 
 /// Runs a step that writes a slot.
@@ -141,17 +176,6 @@ fn compute(
         SubOperator::Choose { condition, then, otherwise, .. } => {
             let bits = logic::true_bits(&columns[*condition])?;
             choose::choose(&bits, &columns[*then], &columns[*otherwise], out)
-        }
-        SubOperator::Foreign { function, arguments, .. } => {
-            let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
-            out.clear();
-            let call = ForeignCall { arguments, rows: active.rows, active: active.bits };
-            function.call(&call, out)?;
-            let is_whole = out.values.len() == active.rows
-                && out.validity.as_ref().is_none_or(|bits| bits.len() == active.rows);
-            is_whole.then_some(()).ok_or_else(|| {
-                ExecError::internal(format!("function {function:?} answers other rows"))
-            })
         }
         _ => {
             compute_values(flavour, step, columns, active, out)?;

@@ -27,7 +27,8 @@ use super::table::JoinTable;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::{StepInterpreter, true_bits};
-use crate::pipeline::{PipelineSource, SlotId, SourceRun, StepProgram};
+use crate::memory::MemoryBudget;
+use crate::pipeline::{PipelineSource, SlotId, SourceRun, StageContext, StepProgram};
 use crate::plan::PairingKind;
 use crate::vector::{BitVector, DENSE_PERCENT_MIN, VectorBatch, VectorValues};
 
@@ -44,6 +45,7 @@ struct ProbeShared {
     program: StepProgram,
     sink: Arc<JoinBuildSink>,
     flavour: Flavour,
+    budget: Arc<MemoryBudget>,
     input_counters: OperatorCounters,
     step_counters: Vec<OperatorCounters>,
     counters: OperatorCounters,
@@ -78,13 +80,14 @@ impl JoinProbeSource {
         input: Arc<dyn PipelineSource>,
         program: StepProgram,
         sink: &Arc<JoinBuildSink>,
-        flavour: Flavour,
+        context: &StageContext,
     ) -> Self {
         let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
         let shared = Arc::new(ProbeShared {
             program,
             sink: Arc::clone(sink),
-            flavour,
+            flavour: context.flavour,
+            budget: Arc::clone(&context.budget),
             input_counters: OperatorCounters::default(),
             step_counters,
             counters: OperatorCounters::default(),
@@ -112,7 +115,7 @@ impl PipelineSource for JoinProbeSource {
         let pairs = PairScratch::new(&shared.sink.plan);
         Ok(Box::new(JoinProbeRun {
             input: self.input.open(morsel)?,
-            interpreter: StepInterpreter::new(shared.flavour),
+            interpreter: StepInterpreter::new(shared.flavour, &shared.budget),
             vector: ProbeVector { batch, ..ProbeVector::default() },
             pairs,
             shared,

@@ -15,8 +15,12 @@ use crate::counters::OperatorCounters;
 use crate::error::ExecResult;
 use crate::expression::{ExpressionGraph, ExpressionId};
 use crate::interpret::StepInterpreter;
+use crate::memory::MemoryBudget;
 use crate::pipeline::ProgramBuilder;
 use crate::value::ScalarValue;
+
+/// Most bytes of a constant: longer ones are computed by the other engine, at execution.
+pub(super) const CONSTANT_BYTES_MAX: u64 = 1 << 20;
 
 /// Returns the conditions that have columns; `None` if another one is not true.
 ///
@@ -65,6 +69,7 @@ fn run_constant(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<ScalarV
     let counters: Vec<_> = program.steps.iter().map(|_| OperatorCounters::default()).collect();
     let mut batch = StepInterpreter::batch(&program);
     batch.rows = 1;
-    StepInterpreter::new(Flavour::active()).run(&program, &counters, &mut batch)?;
+    let budget = MemoryBudget::new("constants", CONSTANT_BYTES_MAX);
+    StepInterpreter::new(Flavour::active(), &budget).run(&program, &counters, &mut batch)?;
     Ok(batch.columns[slots[0]].scalar(0))
 }

@@ -6,6 +6,7 @@
 use nacre_plan::algebra::ScalarExpression;
 use nacre_types::SqlValue;
 
+use super::constants::CONSTANT_BYTES_MAX;
 use super::error::{LoweringError, LoweringResult};
 use super::row_expression::RowExpression;
 use crate::value::{ScalarValue, ValueClass};
@@ -18,6 +19,11 @@ use crate::value::{ScalarValue, ValueClass};
 pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Option<SqlValue>> {
     let Some(row) = RowExpression::compile(expression, &mut |_, _| None) else { return Ok(None) };
     let value = row.evaluate(&|_| ScalarValue::Null(ValueClass::Bool));
+    if let Ok(SqlValue::Text(text)) = &value
+        && text.len() > CONSTANT_BYTES_MAX as usize
+    {
+        return Err(LoweringError::not_supported("a constant this long"));
+    }
     value
         .map(Some)
         .map_err(|error| LoweringError::not_supported(format!("a constant that fails ({error})")))

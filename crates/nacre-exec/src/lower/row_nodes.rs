@@ -30,6 +30,9 @@ use crate::vector::{ColumnVector, VectorValues};
 /// Most nodes of an expression: each takes up to a kilobyte of stack, and a microsecond.
 const NODES_MAX: usize = 500;
 
+/// Bytes of strings that are made between two looks at the memory of the query.
+const BYTES_BETWEEN_ASKS: usize = 256 << 10;
+
 /// A node whose values are computed row by row.
 pub(super) struct RowNode {
     pub(super) id: ExpressionId,
@@ -119,6 +122,7 @@ fn evaluate_rows(
         _ => None,
     };
     let mut known: HashMap<u32, ScalarValue> = HashMap::new();
+    let mut asked = 0;
     for row in 0..call.rows {
         if call.active.is_some_and(|active| !active.get(row)) {
             out.values.push_default();
@@ -138,6 +142,12 @@ fn evaluate_rows(
                 push_scalar(out, value)?;
             }
             None => push_scalar(out, &evaluate()?)?,
+        }
+        if let VectorValues::Bytes(strings) = &out.values
+            && strings.heap().len() >= asked + BYTES_BETWEEN_ASKS
+        {
+            asked = strings.heap().len();
+            call.room.ask(strings.bytes())?;
         }
     }
     out.fill_validity();

@@ -72,6 +72,7 @@ pub(crate) struct PipelineStage {
     pub(crate) program: StepProgram,
     pub(crate) sink: Arc<dyn PipelineSink>,
     pub(crate) flavour: Flavour,
+    pub(crate) budget: Arc<MemoryBudget>,
     /// One for each step.
     pub(crate) step_counters: Vec<OperatorCounters>,
     pub(crate) source_counters: OperatorCounters,
@@ -89,14 +90,15 @@ impl PipelineStage {
         source: Arc<dyn PipelineSource>,
         program: StepProgram,
         sink: Arc<dyn PipelineSink>,
-        flavour: Flavour,
+        context: &StageContext,
     ) -> Self {
         let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
         Self {
             source,
             program,
             sink,
-            flavour,
+            flavour: context.flavour,
+            budget: Arc::clone(&context.budget),
             step_counters,
             source_counters: OperatorCounters::default(),
             sink_counters: OperatorCounters::default(),

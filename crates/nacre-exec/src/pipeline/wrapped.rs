@@ -6,10 +6,11 @@ use std::time::Instant;
 use nacre_simd::Flavour;
 
 use super::program::{SlotId, StepProgram};
-use super::stage::{PipelineSource, SourceRun};
+use super::stage::{PipelineSource, SourceRun, StageContext};
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::error::ExecResult;
 use crate::interpret::StepInterpreter;
+use crate::memory::MemoryBudget;
 use crate::vector::VectorBatch;
 
 /// A pipeline whose rows are those of a source: column by column what slots of it hold.
@@ -26,6 +27,7 @@ struct WrappedShared {
     program: StepProgram,
     outputs: Vec<SlotId>,
     flavour: Flavour,
+    budget: Arc<MemoryBudget>,
     input_counters: OperatorCounters,
     step_counters: Vec<OperatorCounters>,
 }
@@ -46,11 +48,13 @@ impl WrappedPipeline {
         input: Arc<dyn PipelineSource>,
         program: StepProgram,
         outputs: Vec<SlotId>,
-        flavour: Flavour,
+        context: &StageContext,
     ) -> Self {
         let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
         let input_counters = OperatorCounters::default();
-        let shared = WrappedShared { program, outputs, flavour, input_counters, step_counters };
+        let (flavour, budget) = (context.flavour, Arc::clone(&context.budget));
+        let shared =
+            WrappedShared { program, outputs, flavour, budget, input_counters, step_counters };
         Self { name, input, shared: Arc::new(shared) }
     }
 }
@@ -68,7 +72,7 @@ impl PipelineSource for WrappedPipeline {
         let shared = Arc::clone(&self.shared);
         Ok(Box::new(WrappedRun {
             input: self.input.open(morsel)?,
-            interpreter: StepInterpreter::new(shared.flavour),
+            interpreter: StepInterpreter::new(shared.flavour, &shared.budget),
             batch: StepInterpreter::batch(&shared.program),
             shared,
         }))

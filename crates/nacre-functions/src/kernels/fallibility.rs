@@ -88,6 +88,9 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
             text(0).is_some_and(|field| DATE_FIELDS.contains(&field))
                 && function.arguments.get(1).is_some_and(|own| moments.contains(own))
         }
+        "numeric_div" | "numeric_mod" | "mod" | "div" => {
+            matches!(constants.get(1), Some(Some(SqlValue::Numeric(value))) if !value.is_zero())
+        }
         // A negative length is an error.
         "substring" | "substr" => {
             matches!(constants.get(2), Some(Some(SqlValue::Integer(length))) if *length >= 0)

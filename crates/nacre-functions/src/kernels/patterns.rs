@@ -1,12 +1,13 @@
 //! LIKE and ILIKE, and patterns with other escapes.
 //!
 //! `%` is any text, `_` one character, and a backslash takes the next byte as it is. ILIKE compares
-//! what [`to_ascii_lowercase`](str::to_ascii_lowercase) makes of both sides.
+//! lower cases of both sides.
 
 use nacre_types::{SqlValue, ValueError};
 
 use super::ScalarKernel;
 use super::arguments::{bytes, text, text_value};
+use super::letters::lower_text;
 use super::registry::KernelRow;
 
 /// Most `%` of a pattern: each takes a call, of about 100 bytes of stack.
@@ -80,7 +81,7 @@ fn like(text: &str, pattern: &str, is_wanted: bool) -> Result<SqlValue, ValueErr
 }
 
 fn caseless(text: &str, pattern: &str, is_wanted: bool) -> Result<SqlValue, ValueError> {
-    like(&text.to_ascii_lowercase(), &pattern.to_ascii_lowercase(), is_wanted)
+    like(&lower_text(text), &lower_text(pattern), is_wanted)
 }
 
 fn decided(

@@ -88,7 +88,7 @@ fn has_match(
 fn compiled(pattern: &str, is_caseless: bool) -> Result<Regex, ValueError> {
     let translated = translate(pattern).ok_or_else(|| refused(pattern))?;
     let mut builder = RegexBuilder::new(&translated);
-    // Letters have two cases in ASCII only, as in the locale `C`.
+    // Other letters may have more cases here than in PostgreSQL.
     let is_plain = !is_caseless || pattern.is_ascii();
     builder.dot_matches_new_line(true).case_insensitive(is_caseless);
     let regex = builder.build().map_err(|_| refused(pattern))?;

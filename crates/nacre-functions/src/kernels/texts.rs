@@ -1,12 +1,17 @@
 //! Texts: lengths, letters, padding, replacement.
 //!
-//! Letters are those of ASCII, as in the locale `C`; characters are those of UTF-8.
+//! Characters are those of UTF-8.
 
 use nacre_types::{SqlValue, ValueError};
 
 use super::ScalarKernel;
 use super::arguments::{VALUE_BYTES_MAX, count_value, int4, text, text_value, too_large, unpadded};
+use super::letters::{lower_letter, lower_text, upper_letter, upper_text};
 use super::registry::KernelRow;
+
+/// Largest length, and number of repetitions, that is taken: what makes longer texts has to ask for
+/// memory first, which kernels do not.
+const LENGTH_MAX: i32 = 65_536;
 
 pub(super) const KERNELS: &[KernelRow] = &[
     (
@@ -30,11 +35,11 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ),
     (
         "upper(text)",
-        ScalarKernel::total(|values, _| Ok(SqlValue::Text(text(values, 0)?.to_ascii_uppercase()))),
+        ScalarKernel::total(|values, _| Ok(SqlValue::Text(upper_text(text(values, 0)?)))),
     ),
     (
         "lower(text)",
-        ScalarKernel::total(|values, _| Ok(SqlValue::Text(text(values, 0)?.to_ascii_lowercase()))),
+        ScalarKernel::total(|values, _| Ok(SqlValue::Text(lower_text(text(values, 0)?)))),
     ),
     ("initcap(text)", ScalarKernel::total(|values, _| Ok(capitalized(text(values, 0)?)))),
     (
@@ -60,27 +65,32 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ),
     (
         "lpad(text,int4)",
-        ScalarKernel::partial(|values, _| padded(text(values, 0)?, int4(values, 1)?, " ", true)),
+        ScalarKernel::partial(|values, _| padded(text(values, 0)?, int4(values, 1)?, " ", true))
+            .accepting(is_length_small),
     ),
     (
         "rpad(text,int4)",
-        ScalarKernel::partial(|values, _| padded(text(values, 0)?, int4(values, 1)?, " ", false)),
+        ScalarKernel::partial(|values, _| padded(text(values, 0)?, int4(values, 1)?, " ", false))
+            .accepting(is_length_small),
     ),
     (
         "lpad(text,int4,text)",
         ScalarKernel::partial(|values, _| {
             padded(text(values, 0)?, int4(values, 1)?, text(values, 2)?, true)
-        }),
+        })
+        .accepting(is_length_small),
     ),
     (
         "rpad(text,int4,text)",
         ScalarKernel::partial(|values, _| {
             padded(text(values, 0)?, int4(values, 1)?, text(values, 2)?, false)
-        }),
+        })
+        .accepting(is_length_small),
     ),
     (
         "repeat(text,int4)",
-        ScalarKernel::partial(|values, _| repeated(text(values, 0)?, int4(values, 1)?)),
+        ScalarKernel::partial(|values, _| repeated(text(values, 0)?, int4(values, 1)?))
+            .accepting(is_length_small),
     ),
     (
         "replace(text,text,text)",
@@ -108,8 +118,8 @@ pub(super) const KERNELS: &[KernelRow] = &[
 fn capitalized(text: &str) -> SqlValue {
     let mut is_within = false;
     let letters = text.chars().map(|letter| {
-        let new = if is_within { letter.to_ascii_lowercase() } else { letter.to_ascii_uppercase() };
-        is_within = letter.is_ascii_alphanumeric();
+        let new = if is_within { lower_letter(letter) } else { upper_letter(letter) };
+        is_within = letter.is_alphanumeric();
         new
     });
     SqlValue::Text(letters.collect())
@@ -138,6 +148,15 @@ fn padded(text: &str, length: i32, fill: &str, is_left: bool) -> Result<SqlValue
     }
     let filler: String = fill.chars().cycle().take(length - own).collect();
     text_value(if is_left { filler + text } else { text.to_owned() + &filler })
+}
+
+/// Whether the second argument is a constant that makes no long text of a short one.
+fn is_length_small(constants: &[Option<&SqlValue>]) -> bool {
+    match constants.get(1) {
+        Some(Some(SqlValue::Integer(length))) => *length <= LENGTH_MAX,
+        Some(Some(value)) => value.is_null(),
+        _ => false,
+    }
 }
 
 fn repeated(text: &str, count: i32) -> Result<SqlValue, ValueError> {

@@ -64,7 +64,8 @@ impl TestServer {
         let server = Self { directory };
         let data = server.data();
         let mut initialize = server.command("initdb");
-        initialize.args(["-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C"]);
+        initialize.args(["-U", "postgres", "--auth=trust", "-E", "UTF8"]);
+        initialize.args(["--lc-collate=C", "--lc-ctype=C.UTF-8"]);
         assert!(initialize.arg("-N").arg("-D").arg(&data).status().unwrap().success());
         let options =
             format!("-c listen_addresses= -c fsync=off -k {}", server.directory.path().display());

@@ -85,7 +85,7 @@ pub(super) fn databases(state: &AccessState, name: &str) -> Vec<Row> {
         ("datminmxid", 1.into()),
         ("dattablespace", TABLESPACE.into()),
         ("datcollate", "C".into()),
-        ("datctype", "C".into()),
+        ("datctype", "C.UTF-8".into()),
     ]]
 }
 

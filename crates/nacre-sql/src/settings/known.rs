@@ -185,7 +185,7 @@ pub(super) static ALL: [Known; 86] = [
     known("jit", FLAG, "on", "Without effect."),
     known("join_collapse_limit", count(1, i32::MAX as i64), "8", "Without effect."),
     known("lc_collate", Kind::Text, "C", "How text is ordered.").by(Access::Internal),
-    known("lc_ctype", Kind::Text, "C", "What letters are.").by(Access::Internal),
+    known("lc_ctype", Kind::Text, "C.UTF-8", "What letters are.").by(Access::Internal),
     known("lc_messages", Kind::Text, "C", "Language of messages.")
         .only(&["", "C", "POSIX"])
         .by(Access::Superuser),
