@@ -142,8 +142,8 @@ impl JoinPlan {
         matches!(self.kind, K::Inner | K::Semi | K::BuildOuter | K::BuildSemi | K::BuildAnti)
     }
 
-    /// Returns slots of the probe side and the words of keys that these must be, of whole numbers of
-    /// 64 bits, if rows without a partner are not wanted: a scan may leave them out.
+    /// Returns slots of the probe side and the words of the keys that these must be, of whole
+    /// numbers of 64 bits, if rows without a partner are not wanted: a scan may leave them out.
     pub(crate) fn reducing_slots(&self) -> impl Iterator<Item = (SlotId, usize)> {
         let needs_partner = self.needs_partner();
         let is_reducing =
