@@ -64,6 +64,7 @@ mod series;
 mod session;
 mod set_operations;
 mod stored;
+mod substring;
 mod window_frames;
 mod windows;
 
@@ -109,6 +110,7 @@ fn lower_outputs(
     }
     let (relations, common) = common::lower_common(query, relations)?;
     let root = relations::lower_relation(&relations, &query.root, &needed)?;
+    let common = common::without_unread(common, &root.node);
     let node = if common.is_empty() {
         root.node
     } else {

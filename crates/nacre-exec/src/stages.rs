@@ -90,6 +90,8 @@ struct OpenPipeline {
     columns: Vec<SlotId>,
     /// A bound of the rows of the source.
     rows_max: u64,
+    /// Whether joins that the source wraps, or what is below them, may raise errors.
+    may_fail: bool,
     /// What a LIMIT in this pipeline lets through.
     gate: Option<Arc<LimitGate>>,
     depth: usize,
@@ -147,6 +149,7 @@ fn begin(source: Arc<dyn PipelineSource>, infos: Vec<SlotInfo>, depth: usize) ->
         builder,
         columns,
         rows_max,
+        may_fail: false,
         gate: None,
         depth,
     }
@@ -293,6 +296,7 @@ fn open_join(
     stages.stages.append(&mut probe_stages);
 
     let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
+    let may_fail = probe.may_fail || builder.program.may_fail() || !node.predicates.is_empty();
     let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
     for (slot, word) in sink.plan().reducing_slots() {
         if let (Some(scan), Some(column)) = (&scan, scan_column(slot)) {
@@ -317,7 +321,7 @@ fn open_join(
     }
     let (rows_max, probes) = (plan.rows_max(), probes + 1);
     let begun = begin(source, plan.outputs(), depth);
-    Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, ..begun })
+    Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, may_fail, ..begun })
 }
 
 fn join_side(pipeline: &OpenPipeline) -> JoinSide {
@@ -364,6 +368,10 @@ fn scan_of_keys(
         let slot = *pipeline.columns.get(*key)?;
         pipeline.scan_columns.get(slot).copied().flatten()
     };
+    // PostgreSQL computes all groups, and raises the errors of each.
+    if pipeline.may_fail || pipeline.builder.program.may_fail() {
+        return (None, Vec::new());
+    }
     (pipeline.scan.clone(), keys.iter().map(column).collect())
 }
 

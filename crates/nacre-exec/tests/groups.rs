@@ -94,7 +94,10 @@ fn aggregate(call: &AggregateCall, rows: &[&Scalars]) -> Scalars {
         },
         AggregateFunction::AverageState => vec![sum, count(values.len())],
         // Statements have these, with answers of PostgreSQL.
-        AggregateFunction::ExactSum | AggregateFunction::ExactState => panic!("no numerics here"),
+        AggregateFunction::ExactMin
+        | AggregateFunction::ExactMax
+        | AggregateFunction::ExactSum
+        | AggregateFunction::ExactState => panic!("no numerics here"),
         AggregateFunction::DistinctState => {
             let int = |value: &&ScalarValue| match value {
                 ScalarValue::Int(value) => *value,

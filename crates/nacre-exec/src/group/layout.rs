@@ -40,6 +40,8 @@ pub(super) enum StateKind {
     ExtremeFloat { is_max: bool },
     /// Offset and length in the heap, and whether there is one.
     ExtremeBytes { is_max: bool },
+    /// The same, of a numeric of any scale.
+    ExtremeExact { is_max: bool },
     /// A sum of numerics of any scale: offset in the heap, length and room there, and a count.
     SumExact,
 }
@@ -86,7 +88,8 @@ impl StateKind {
             | Self::SumExact
             | Self::DistinctSum(_)
             | Self::ExtremeInt { .. }
-            | Self::ExtremeBytes { .. } => 3,
+            | Self::ExtremeBytes { .. }
+            | Self::ExtremeExact { .. } => 3,
         }
     }
 }
@@ -212,7 +215,7 @@ impl GroupPlan {
     ) -> Option<StateKind> {
         use AggregateFunction as F;
         let class = argument.map(|info| info.vector_type.class());
-        let is_max = function == F::Max;
+        let is_max = matches!(function, F::Max | F::ExactMax);
         Some(match (function, class) {
             (F::CountRows, None) | (F::Count, Some(_)) => StateKind::Count,
             (F::CountDistinct, Some(_)) => StateKind::Distinct(self.distinct.len() - 1),
@@ -224,6 +227,9 @@ impl GroupPlan {
                 _ => StateKind::SumWide,
             },
             (F::ExactSum | F::ExactState, Some(ValueClass::Bytes)) => StateKind::SumExact,
+            (F::ExactMin | F::ExactMax, Some(ValueClass::Bytes)) => {
+                StateKind::ExtremeExact { is_max }
+            }
             (F::Sum | F::AverageState, Some(ValueClass::Float32 | ValueClass::Float64)) => {
                 StateKind::SumFloat
             }
@@ -270,7 +276,9 @@ impl GroupPlan {
                         if is_single { VectorType::Float32 } else { VectorType::Float64 };
                     outputs.push(SlotInfo { vector_type, ..double.clone() });
                 }
-                StateKind::ExtremeBytes { .. } | StateKind::SumExact => {
+                StateKind::ExtremeBytes { .. }
+                | StateKind::ExtremeExact { .. }
+                | StateKind::SumExact => {
                     outputs.push(SlotInfo { vector_type: VectorType::Bytes, ..double.clone() })
                 }
                 StateKind::ExtremeInt { .. } | StateKind::ExtremeFloat { .. } => {

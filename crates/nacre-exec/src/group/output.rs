@@ -116,7 +116,7 @@ fn put_states(
                 put_float(out, f64::from_bits(state[0]));
                 state[1] > 0
             }
-            StateKind::ExtremeBytes { .. } => {
+            StateKind::ExtremeBytes { .. } | StateKind::ExtremeExact { .. } => {
                 if let VectorValues::Bytes(values) = &mut out.values {
                     values.push(&table.heap[state[0] as usize..(state[0] + state[1]) as usize]);
                 }

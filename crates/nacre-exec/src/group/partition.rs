@@ -46,7 +46,8 @@ impl RowPage {
         for aggregate in &plan.aggregates {
             let state = &row[aggregate.word..];
             let own = &mut self.rows[start + aggregate.word..];
-            if let StateKind::ExtremeBytes { .. } = aggregate.kind {
+            if let StateKind::ExtremeBytes { .. } | StateKind::ExtremeExact { .. } = aggregate.kind
+            {
                 own[0] = self.heap.len() as u64;
                 self.heap
                     .extend_from_slice(&heap[state[0] as usize..(state[0] + state[1]) as usize]);

@@ -6,7 +6,7 @@ use nacre_column::compare_floats;
 
 use super::layout::{GroupPlan, StateKind};
 use crate::error::{ExecError, ExecResult};
-use crate::value::{decode_exact, encode_exact};
+use crate::value::{decode_exact, encode_exact, exact_key};
 
 /// Reads a number of 128 bits.
 #[inline]
@@ -70,6 +70,33 @@ pub(super) fn take_bytes(is_max: bool, state: &mut [u64], heap: &mut Vec<u8>, va
         (state[0], state[1], state[2]) = (heap.len() as u64, value.len() as u64, 1);
         heap.extend_from_slice(value);
     }
+}
+
+/// Takes a numeric of any scale into an extreme: of equal ones the last.
+///
+/// # Errors
+/// That of the value, if it stands for one.
+pub(super) fn take_exact(
+    is_max: bool,
+    state: &mut [u64],
+    heap: &mut Vec<u8>,
+    value: &[u8],
+) -> ExecResult<()> {
+    let worse = if is_max { Ordering::Less } else { Ordering::Greater };
+    let key = exact_key(value).map_err(ExecError::of_value)?;
+    let known = &heap[state[0] as usize..(state[0] + state[1]) as usize];
+    let is_worse = || {
+        let known = exact_key(known).map_err(ExecError::of_value)?;
+        Ok::<_, ExecError>(key.cmp(known) == worse)
+    };
+    if state[2] == 0 || !is_worse()? {
+        // A longer one goes behind all others.
+        let start = if value.len() as u64 <= state[1] { state[0] as usize } else { heap.len() };
+        heap.resize(heap.len().max(start + value.len()), 0);
+        heap[start..start + value.len()].copy_from_slice(value);
+        (state[0], state[1], state[2]) = (start as u64, value.len() as u64, 1);
+    }
+    Ok(())
 }
 
 /// Returns offset and length of a sum of numerics of any scale.
@@ -152,10 +179,15 @@ pub(super) fn merge_states(
                 let value = &row_heap[from[0] as usize..(from[0] + from[1]) as usize];
                 take_bytes(is_max, to, heap, value);
             }
+            StateKind::ExtremeExact { is_max } if from[2] > 0 => {
+                let value = &row_heap[from[0] as usize..(from[0] + from[1]) as usize];
+                take_exact(is_max, to, heap, value)?;
+            }
             StateKind::SumExact
             | StateKind::ExtremeInt { .. }
             | StateKind::ExtremeFloat { .. }
-            | StateKind::ExtremeBytes { .. } => {}
+            | StateKind::ExtremeBytes { .. }
+            | StateKind::ExtremeExact { .. } => {}
         }
     }
     Ok(())

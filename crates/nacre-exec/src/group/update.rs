@@ -3,7 +3,7 @@
 use nacre_simd::Flavour;
 
 use super::layout::{GroupAggregate, GroupPlan, StateKind};
-use super::state::{add_exact, add_sum, take_bytes, take_float, take_int};
+use super::state::{add_exact, add_sum, take_bytes, take_exact, take_float, take_int};
 use super::table::GroupTable;
 use crate::error::ExecResult;
 use crate::interpret::{GroupSums, count_ones, sum_masked};
@@ -159,8 +159,17 @@ pub(super) fn by_rows(
                 });
             });
         }
+        (StateKind::ExtremeExact { is_max }, _) => {
+            let take = |state: &mut [u64], heap: &mut Vec<u8>, value: &[u8]| {
+                take_exact(is_max, state, heap, value)
+            };
+            return exact_by_rows(column, (rows, active), (words, heap), state, take);
+        }
         (StateKind::SumExact, _) => {
-            return exact_by_rows(column, (rows, active), words, heap, state);
+            let add = |state: &mut [u64], heap: &mut Vec<u8>, value: &[u8]| {
+                add_exact(state, heap, value, 1)
+            };
+            return exact_by_rows(column, (rows, active), (words, heap), state, add);
         }
         _ => debug_assert!(false, "an aggregate over other values"),
     }
@@ -171,17 +180,16 @@ pub(super) fn by_rows(
 fn exact_by_rows(
     column: &ColumnVector,
     (rows, active): (usize, Option<&BitVector>),
-    words: &mut [u64],
-    heap: &mut Vec<u8>,
+    (words, heap): (&mut [u64], &mut Vec<u8>),
     state: impl Fn(usize) -> std::ops::Range<usize>,
+    take: impl Fn(&mut [u64], &mut Vec<u8>, &[u8]) -> ExecResult<()>,
 ) -> ExecResult<()> {
     let reader = column.dictionary_reader();
     let mut outcome = Ok(());
     for_each_row(rows, active, |row| {
         if outcome.is_ok() {
             let state = &mut words[state(row)];
-            let add = |value: &[u8]| add_exact(state, heap, value, 1);
-            outcome = column.with_bytes(row, reader.as_ref(), add);
+            outcome = column.with_bytes(row, reader.as_ref(), |value| take(state, heap, value));
         }
     });
     outcome

@@ -229,8 +229,8 @@ fn exact_function(
     let (function, result) = match (meaning, is_distinct) {
         (AggregateMeaning::Count, false) => (Function::Count, count),
         (AggregateMeaning::Count, true) => (Function::CountDistinct, count),
-        (AggregateMeaning::Min, _) => (Function::Min, exact),
-        (AggregateMeaning::Max, _) => (Function::Max, exact),
+        (AggregateMeaning::Min, _) => (Function::ExactMin, exact),
+        (AggregateMeaning::Max, _) => (Function::ExactMax, exact),
         (AggregateMeaning::NumericSum, false) => (Function::ExactSum, exact),
         (AggregateMeaning::Average, false) => (Function::ExactState, PlannedResult::ExactAverage),
         (AggregateMeaning::Deviation { is_sample, is_root }, false) => {

@@ -14,7 +14,7 @@ use super::error::{LoweringError, LoweringResult};
 use super::joins::width;
 use super::relations::lower_relation;
 use super::stored::{StoredRelation, StoredRelations};
-use crate::plan::{CommonScanNode, PlanNode};
+use crate::plan::{CommonScanNode, PlanNode, RowsNode};
 
 /// Relations that are stored, and common queries that have been lowered.
 pub(super) struct CommonRelations<'r> {
@@ -86,6 +86,30 @@ pub(super) fn lower_common<'r>(
         nodes.push(lowered.node);
     }
     Ok((relations, nodes))
+}
+
+/// Empties the common queries that neither `root` nor another one reads, so that they are not
+/// computed; returns none if all are such.
+pub(super) fn without_unread(mut queries: Vec<PlanNode>, root: &PlanNode) -> Vec<PlanNode> {
+    let mut is_read = vec![false; queries.len()];
+    note_read(root, &mut is_read);
+    for place in (0..queries.len()).rev() {
+        if is_read[place] {
+            note_read(&queries[place], &mut is_read);
+        } else {
+            queries[place] = PlanNode::Rows(RowsNode::none(Vec::new()));
+        }
+    }
+    if is_read.contains(&true) { queries } else { Vec::new() }
+}
+
+fn note_read(node: &PlanNode, is_read: &mut [bool]) {
+    if let PlanNode::CommonScan(scan) = node
+        && let Some(is_read) = is_read.get_mut(scan.query)
+    {
+        *is_read = true;
+    }
+    node.inputs().into_iter().for_each(|input| note_read(input, is_read));
 }
 
 /// Returns which outputs of each common query are wanted; `None` for one that nothing reads.

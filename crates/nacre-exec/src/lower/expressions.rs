@@ -28,6 +28,7 @@ use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
 use super::row_nodes::{RowNode, add_row_node};
+use super::substring::TextPart;
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass};
 
@@ -376,6 +377,11 @@ impl<'c> ExpressionLowering<'c> {
         function: &'static FunctionEntry,
         arguments: &[ScalarExpression],
     ) -> LoweringResult<LoweredExpression> {
+        if let (Some(part), [text, ..]) = (TextPart::of_call(function, arguments)?, arguments) {
+            let input = self.lower(text)?.id;
+            let (function, arguments) = (part.function(), vec![input]);
+            return self.of_form(ExpressionNode::Foreign { function, arguments }, ValueForm::Text);
+        }
         let unknown = || LoweringError::not_supported(format!("function {}", function.name));
         let (EXTRACT_FROM_DATE, [field, date]) = (function.oid, arguments) else {
             return Err(unknown());

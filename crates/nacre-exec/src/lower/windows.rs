@@ -359,7 +359,11 @@ impl WindowLowering<'_> {
         let planned = self.input.plan(one.column, &aggregate)?;
         let own = planned.sole_call().map(|own| self.input.calls[own]);
         let has_window = |function: AggregateFunction| {
-            !matches!(function, AggregateFunction::ExactSum | AggregateFunction::ExactState)
+            use AggregateFunction as Function;
+            !matches!(
+                function,
+                Function::ExactMin | Function::ExactMax | Function::ExactSum | Function::ExactState
+            )
         };
         let own = own.filter(|own| has_window(own.function)).ok_or_else(|| {
             LoweringError::not_supported(format!("this {} over a window", call.function.name))

@@ -261,6 +261,19 @@ impl SubOperator {
 }
 
 impl StepProgram {
+    /// Whether a step may raise an error.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.steps.iter().any(|step| match step {
+            SubOperator::CastInt { limit, .. }
+            | SubOperator::IntArithmetic { limit, .. }
+            | SubOperator::RoundDiv { limit, .. } => limit.is_some(),
+            SubOperator::FloatArithmetic { .. }
+            | SubOperator::CastFloat { .. }
+            | SubOperator::Foreign { .. } => true,
+            _ => false,
+        })
+    }
+
     /// Tells each filter which slots are read after it and hold something by then; `outputs` are
     /// read by the sink. Returns the slots of the source that are read.
     pub(crate) fn note_live(&mut self, outputs: &[SlotId]) -> Vec<SlotId> {

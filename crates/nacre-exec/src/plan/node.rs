@@ -164,6 +164,10 @@ pub enum AggregateFunction {
     AverageState,
     CountDistinct,
     /// Of numerics of any scale.
+    ExactMin,
+    /// Of numerics of any scale.
+    ExactMax,
+    /// Of numerics of any scale.
     ExactSum,
     /// As [`Self::AverageState`], of numerics of any scale.
     ExactState,
@@ -272,22 +276,24 @@ impl RowsNode {
 impl PlanNode {
     /// Returns how many levels of operators there are.
     pub(crate) fn depth(&self) -> usize {
-        1 + match self {
-            Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => 0,
-            Self::Common(common) => {
-                let queries = common.queries.iter().map(Self::depth).max().unwrap_or(0);
-                queries.max(common.input.depth())
-            }
-            Self::Filter(filter) => filter.input.depth(),
-            Self::Map(map) => map.input.depth(),
-            Self::Join(join) => join.probe.depth().max(join.build.depth()),
-            Self::Aggregate(aggregate) => aggregate.input.depth(),
-            Self::GroupingSets(grouping) => grouping.input.depth(),
-            Self::Window(window) => window.input.depth(),
-            Self::Sort(sort) => sort.input.depth(),
-            Self::Limit(limit) => limit.input.depth(),
-            Self::Append(append) => append.inputs.iter().map(Self::depth).max().unwrap_or(0),
-            Self::Repeat(repeat) => repeat.input.depth(),
+        1 + self.inputs().into_iter().map(Self::depth).max().unwrap_or(0)
+    }
+
+    /// Returns what it reads.
+    pub(crate) fn inputs(&self) -> Vec<&Self> {
+        match self {
+            Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
+            Self::Common(common) => common.queries.iter().chain([&common.input]).collect(),
+            Self::Filter(filter) => vec![&filter.input],
+            Self::Map(map) => vec![&map.input],
+            Self::Join(join) => vec![&join.probe, &join.build],
+            Self::Aggregate(aggregate) => vec![&aggregate.input],
+            Self::GroupingSets(grouping) => vec![&grouping.input],
+            Self::Window(window) => vec![&window.input],
+            Self::Sort(sort) => vec![&sort.input],
+            Self::Limit(limit) => vec![&limit.input],
+            Self::Append(append) => append.inputs.iter().collect(),
+            Self::Repeat(repeat) => vec![&repeat.input],
         }
     }
 }

@@ -190,6 +190,8 @@ fn evaluate_call(
             }
             AggregateFunction::Min | AggregateFunction::Max => evaluate_extreme(call, view, out),
             AggregateFunction::CountDistinct
+            | AggregateFunction::ExactMin
+            | AggregateFunction::ExactMax
             | AggregateFunction::ExactSum
             | AggregateFunction::ExactState
             | AggregateFunction::DistinctState

@@ -171,15 +171,15 @@ fn encode(bytes: &[u8], name: &str) -> Result<SqlValue, ValueError> {
         }),
         ByteEncoding::Base64 => {
             for (number, group) in bytes.chunks(3).enumerate() {
-                if number > 0 && (number * 4).is_multiple_of(LINE_CHARS) {
-                    out.push('\n');
-                }
                 let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
                 let bits = at(0) << 16 | at(1) << 8 | at(2);
                 let sign = |place: u32| SIGNS[(bits >> (18 - 6 * place) & 63) as usize];
                 let mut four = [sign(0), sign(1), sign(2), sign(3)];
                 four[group.len() + 1..].fill(b'=');
                 out.extend(four.map(char::from));
+                if group.len() == 3 && ((number + 1) * 4).is_multiple_of(LINE_CHARS) {
+                    out.push('\n');
+                }
             }
         }
     }

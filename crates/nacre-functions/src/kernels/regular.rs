@@ -190,10 +190,6 @@ fn escape(letter: char) -> Option<String> {
     Some(match letter {
         'd' => "[0-9]".to_owned(),
         'D' => "[^0-9]".to_owned(),
-        's' => "[ \\t\\n\\x0b\\x0c\\r]".to_owned(),
-        'S' => "[^ \\t\\n\\x0b\\x0c\\r]".to_owned(),
-        'w' => "[0-9A-Za-z_]".to_owned(),
-        'W' => "[^0-9A-Za-z_]".to_owned(),
         'n' => "\\n".to_owned(),
         'r' => "\\r".to_owned(),
         't' => "\\t".to_owned(),
@@ -252,7 +248,7 @@ fn push_class_letter(letter: char, out: &mut String) {
     }
 }
 
-/// Translates a class with a name, `[:alpha:]`, of the locale `C`.
+/// Translates a class with a name, `[:digit:]`, of characters that no locale adds to.
 fn class(letters: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<()> {
     letters.next_if_eq(&':')?;
     let mut name = String::new();
@@ -264,15 +260,13 @@ fn class(letters: &mut Peekable<Chars<'_>>, out: &mut String) -> Option<()> {
         }
     }
     letters.next_if_eq(&']')?;
-    let known = ["alnum", "alpha", "blank", "digit", "lower", "punct", "space", "upper", "xdigit"];
+    let known = ["digit", "xdigit"];
     known.contains(&name.as_str()).then(|| out.push_str(&format!("[:{name}:]")))
 }
 
 fn class_escape(letter: char) -> Option<String> {
     Some(match letter {
         'd' => "0-9".to_owned(),
-        's' => " \\t\\n\\x0b\\x0c\\r".to_owned(),
-        'w' => "0-9A-Za-z_".to_owned(),
         'n' => "\\n".to_owned(),
         'r' => "\\r".to_owned(),
         't' => "\\t".to_owned(),

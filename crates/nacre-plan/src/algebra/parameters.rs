@@ -5,6 +5,7 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::{ConstantValue, QueryPlan, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
+use crate::properties::never_fails;
 
 impl QueryPlan {
     /// Returns the plan of an execution: parameters are constants of their types.
@@ -50,7 +51,7 @@ pub(crate) fn without_elements(
     is_all: bool,
     range: SourceRange,
 ) -> Result<ScalarExpression, BindError> {
-    if !matches!(operand.kind, ScalarKind::Column(_) | ScalarKind::Constant(_)) {
+    if !never_fails(operand) {
         return Err(BindError::not_supported("ANY and ALL of an array without elements", range));
     }
     let value = match array {

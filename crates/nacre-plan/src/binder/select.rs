@@ -162,6 +162,9 @@ impl Binder<'_> {
                 let (input, aggregates) = (Box::new(root), Vec::new());
                 root = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: false };
             }
+            DistinctClause::On(_) if matches!(query.limit, Some(RowLimit::WithTies(_))) => {
+                return Err(BindError::not_supported("DISTINCT ON with WITH TIES", core.range));
+            }
             DistinctClause::On(_) => {
                 root = self.keep_first_rows(root, &keys, order.first_keys, core.range)?;
             }

@@ -9,7 +9,8 @@
 //! read more often                      computed once, unless NOT MATERIALIZED
 //! conditions on a table alone          in the place of its name: they are cheap
 //! random values, LIMIT                 computed once if read more often: its rows may differ
-//! columns of queries around it         in the place of its name
+//! columns of queries around it,
+//! ORDER BY without LIMIT               in the place of its name
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +99,12 @@ impl Binder<'_> {
         bound: &BoundQuery,
     ) -> Option<SharedQuery> {
         let (root, outputs) = bound;
-        if !self.shared.contains(&self.with_place(table)) || !root.free_columns().is_empty() {
+        // What is computed once comes in no order.
+        let is_ordered = matches!(root, RelationalOperator::Sort { .. });
+        if is_ordered
+            || !self.shared.contains(&self.with_place(table))
+            || !root.free_columns().is_empty()
+        {
             return None;
         }
         let reference = CommonReference {
