@@ -1,5 +1,5 @@
 //! Joins that look at pairs of rows for hours and find none: whatever ends a statement ends them,
-//! and nobody else waits for them.
+//! in both engines, and nobody else waits for the threads of DataFusion's.
 
 use std::time::Duration;
 
@@ -27,14 +27,17 @@ fn fruitless() -> Vec<String> {
     let rows = |name: &str| format!("generate_series(1, {ROWS}) as {name} (n)");
     let (a, b) = (rows("a"), rows("b"));
     vec![
-        format!("select count(*) from {a}, {b} where a.n * b.n < 0"),
+        format!("select count(*) from {a}, {b} where a.n::bigint * b.n < 0"),
         format!("select count(*) from {a} left join {b} on a.n + b.n < 0"),
         format!("select count(*) from {a} where not exists (select 1 from {b} where a.n < -b.n)"),
         format!(
             "select count(*) from (select n, n * 0 as z from {a}) as a \
              join (select n, n * 0 as z from {b}) as b on a.z = b.z and a.n < -b.n"
         ),
-        format!("select a.n from {a}, {b}, {} where a.n * b.n * c.n < 0 limit 1", rows("c")),
+        format!(
+            "select a.n from {a}, {b}, {} where a.n::bigint * b.n + c.n < 0 limit 1",
+            rows("c")
+        ),
     ]
 }
 
@@ -44,10 +47,13 @@ async fn timeout_ends_joins() {
     let fixture = Fixture::start().await;
     let client = fixture.client().await;
     client.batch_execute("set statement_timeout = '300ms'").await.unwrap();
-    for sql in fruitless() {
-        let answer = timeout(PATIENCE, client.batch_execute(&sql)).await.unwrap();
-        let error = answer.unwrap_err();
-        assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{sql}: {error}");
+    for engine in ["auto", "datafusion"] {
+        client.batch_execute(&format!("set nacre.engine = {engine}")).await.unwrap();
+        for sql in fruitless() {
+            let answer = timeout(PATIENCE, client.batch_execute(&sql)).await.unwrap();
+            let error = answer.unwrap_err();
+            assert_eq!(error.code(), Some(&SqlState::QUERY_CANCELED), "{engine}, {sql}: {error}");
+        }
     }
     until_threads_ended(&threads_named(JOINING)).await;
     fixture.stop().await;
@@ -62,7 +68,7 @@ async fn joins_end_with_their_client_and_others_go_on_meanwhile() {
         let before = threads_named(JOINING);
         let mut raw = fixture.raw().await;
         raw.begin().await;
-        raw.send(&query(&sql)).await;
+        raw.send(&query(&format!("set nacre.engine = datafusion; {sql}"))).await;
         until_thread_begun(JOINING, &before).await;
         // More sessions than workers, so that one of them would wait for a worker that joins.
         for _ in 0..8 {
@@ -83,6 +89,7 @@ async fn cancel_requests_end_joins() {
     let _alone = JOINS.lock().await;
     let fixture = Fixture::start().await;
     let client = fixture.client().await;
+    client.batch_execute("set nacre.engine = datafusion").await.unwrap();
     for sql in fruitless() {
         let before = threads_named(JOINING);
         let token = client.cancel_token();

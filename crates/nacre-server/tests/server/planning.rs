@@ -98,7 +98,8 @@ async fn long_chains_and_queries_of_queries_are_answered_or_refused() {
     };
     let tables: String = (1..=14).map(next).collect();
     let tables = format!("with q0 as (select k from t){tables} select count(*) from q14");
-    assert_eq!(refused(tables).await, "54001");
+    // Each of them is computed once.
+    timeout(PATIENCE, client.batch_execute(&tables)).await.unwrap().unwrap();
     // Views that read others twice: one of them cannot be made any more, or not be read.
     let mut codes = Vec::new();
     client.batch_execute("set statement_timeout = '5s'").await.unwrap();
