@@ -159,17 +159,8 @@ pub(super) fn by_rows(
                 });
             });
         }
-        (StateKind::ExtremeExact { is_max }, _) => {
-            let take = |state: &mut [u64], heap: &mut Vec<u8>, value: &[u8]| {
-                take_exact(is_max, state, heap, value)
-            };
-            return exact_by_rows(column, (rows, active), (words, heap), state, take);
-        }
-        (StateKind::SumExact, _) => {
-            let add = |state: &mut [u64], heap: &mut Vec<u8>, value: &[u8]| {
-                add_exact(state, heap, value, 1)
-            };
-            return exact_by_rows(column, (rows, active), (words, heap), state, add);
+        (StateKind::ExtremeExact { .. } | StateKind::SumExact, _) => {
+            return exact_by_rows(kind, column, (rows, active), (words, heap), state);
         }
         _ => debug_assert!(false, "an aggregate over other values"),
     }
@@ -178,18 +169,21 @@ pub(super) fn by_rows(
 
 /// Adds numerics of any scale of active rows to the words of sums, which `state` tells.
 fn exact_by_rows(
+    kind: StateKind,
     column: &ColumnVector,
     (rows, active): (usize, Option<&BitVector>),
     (words, heap): (&mut [u64], &mut Vec<u8>),
     state: impl Fn(usize) -> std::ops::Range<usize>,
-    take: impl Fn(&mut [u64], &mut Vec<u8>, &[u8]) -> ExecResult<()>,
 ) -> ExecResult<()> {
     let reader = column.dictionary_reader();
     let mut outcome = Ok(());
     for_each_row(rows, active, |row| {
         if outcome.is_ok() {
             let state = &mut words[state(row)];
-            outcome = column.with_bytes(row, reader.as_ref(), |value| take(state, heap, value));
+            outcome = column.with_bytes(row, reader.as_ref(), |value| match kind {
+                StateKind::ExtremeExact { is_max } => take_exact(is_max, state, heap, value),
+                _ => add_exact(state, heap, value, 1),
+            });
         }
     });
     outcome

@@ -81,7 +81,8 @@ async fn whatever_makes_long_values_asks_first() {
     let database = Database::open(OpenOptions { query_memory_bytes, ..OpenOptions::default() });
     let session = database.unwrap().session();
     // Nacre's own engine counts what an expression hands on, a vector at a time.
-    let long = "select max(y) from (select repeat('a', 10000) || g as y from generate_series(1, 8000) g) q";
+    let long = "select max(y) from (select repeat('a', 10000) || g as y \
+                from generate_series(1, 8000) g) q";
     let error = run(&session, long).await.unwrap_err();
     assert_eq!(error.sqlstate(), "53200", "{error}");
     // In the other one: a batch of 40 MB, of which each of these makes at least 80.
