@@ -40,7 +40,7 @@ mod state;
 mod table;
 mod update;
 
-pub(crate) use keys::{float_word, hash_words};
+pub(crate) use keys::{equal_words, float_word, hash_words};
 pub(crate) use layout::GroupPlan;
 pub(crate) use sets::{GroupingSetsSink, GroupingSetsSource, grouping_columns};
 pub(crate) use sink::GroupSink;

@@ -1,17 +1,11 @@
 //! A table of groups: rows of words, a heap of strings, and an index of hashes.
 
-use super::keys::{KeyWords, string_len};
+use super::keys::{KeyWords, equal_words, string_len};
 use super::layout::{GroupPlan, HASH_WORDS};
 use crate::vector::{INLINE_BYTES_MAX, VectorBatch};
 
 /// Least slots of an index.
 const SLOTS_MIN: usize = 64;
-
-/// Whether words are equal: without a call, since they are few.
-#[inline]
-fn is_equal(left: &[u64], right: &[u64]) -> bool {
-    left.iter().zip(right).all(|(left, right)| left == right)
-}
 
 /// Groups and how to find them.
 #[derive(Debug, Default)]
@@ -151,7 +145,7 @@ impl GroupTable {
             let Some(group) = (entry as usize).checked_sub(1) else { return Err(slot) };
             let start = group * plan.row_words;
             let known = &self.rows[start..start + words.len()];
-            if is_equal(known, words) && has_same_strings(self, group) {
+            if equal_words(known, words) && has_same_strings(self, group) {
                 return Ok(group as u32);
             }
             slot = (slot + 1) & mask;

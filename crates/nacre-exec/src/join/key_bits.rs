@@ -18,10 +18,10 @@ const BITS_PER_VALUE: usize = 16;
 /// rows that pass miss them twice.
 const CACHED_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of an array of bits that is no slower than one of hashed values, however small that is.
+/// Bits by value are taken instead of hashed ones up to this size, however few the hashed ones are.
 const FAST_BYTES: usize = 128 << 10;
 
-/// What is known of the values of a key of one word.
+/// Range and bits of the values of a key of one word.
 #[derive(Debug)]
 pub(super) struct JoinKeySummary {
     /// `None` if there are no values.

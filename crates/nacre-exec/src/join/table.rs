@@ -22,7 +22,7 @@ use super::chunk::{CHUNK_ROWS, chunk_place};
 use super::column::{NO_ROW, StoredColumn};
 use super::key_bits::{JoinKeyBits, JoinKeySummary};
 use super::keys::JoinKeyWords;
-use crate::group::hash_words;
+use crate::group::{equal_words, hash_words};
 use crate::memory::MemoryReservation;
 use crate::vector::BitVector;
 
@@ -275,8 +275,7 @@ impl JoinTable {
             let (chunk, at) = chunk_place(row);
             let at = at * self.key_words;
             let known = &self.keys[chunk].words[at..at + self.key_words];
-            // Without a call, since they are few.
-            if known.iter().zip(words).all(|(known, word)| known == word) {
+            if equal_words(known, words) {
                 return Some(row);
             }
             link = chain[row as usize].load(Ordering::Relaxed);

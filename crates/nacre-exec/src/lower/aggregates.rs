@@ -121,7 +121,7 @@ pub(super) fn lower_aggregate(
     Ok(LoweredRelation { may_fail, is_grouped: true, gives_groups: true, ..grouped })
 }
 
-/// Adds the columns of results to those of `node`; what is computed of several columns is so here.
+/// Adds the columns of results to those of `node`, and computes results of several columns.
 pub(super) fn with_results(
     node: PlanNode,
     mut columns: ColumnPlaces,
@@ -330,8 +330,7 @@ impl AggregateInput<'_> {
         Ok(exact_keys)
     }
 
-    /// Adds a numeric of any scale at `index` to the keys, and what is shown of equal ones: the one
-    /// of the least scale.
+    /// Adds a numeric of any scale at `index` to the keys. Of equal ones the least scale is shown.
     fn exact_key(
         &mut self,
         key: GroupingKey,

@@ -82,7 +82,7 @@ impl ColumnPlaces {
         self.columns.iter()
     }
 
-    /// Forgets what was rounded for the conditions of a join.
+    /// Forgets the rounded values of the conditions of a join.
     pub(super) fn forget_rounded(&mut self) {
         self.rounded.clear();
     }

@@ -19,7 +19,7 @@ use crate::plan::{CommonScanNode, PlanNode, RowsNode};
 /// Relations that are stored, and common queries that have been lowered.
 pub(super) struct CommonRelations<'r> {
     stored: &'r dyn StoredRelations,
-    /// By index in the plan; `None` for those that nothing reads.
+    /// By index in the plan; `None` for unread queries.
     common: Vec<Option<CommonRelation>>,
 }
 
@@ -112,7 +112,7 @@ fn note_read(node: &PlanNode, is_read: &mut [bool]) {
     node.inputs().into_iter().for_each(|input| note_read(input, is_read));
 }
 
-/// Returns which outputs of each common query are wanted; `None` for one that nothing reads.
+/// Returns the wanted outputs of each common query; `None` for an unread one.
 fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
     let mut needs = vec![None; query.common.len()];
     let mut used: HashSet<ColumnId> = query.outputs.iter().map(|output| output.column).collect();
@@ -136,7 +136,7 @@ fn note_needed(
     if let RelationalOperator::CommonScan { query, columns } = operator
         && let Some(need) = needs.get_mut(query.index)
     {
-        // PostgreSQL computes all columns, and raises the errors of those that nothing reads.
+        // PostgreSQL computes all columns, and raises the errors of unread ones, too.
         let is_wanted = |one: &&ScannedColumn| query.may_fail || used.contains(&one.column);
         let own = columns.iter().filter(is_wanted).map(|one| one.position);
         need.get_or_insert_default().extend(own);
@@ -147,7 +147,7 @@ fn note_needed(
 /// Reads a common query, of whose columns `needed` are wanted.
 ///
 /// # Errors
-/// [`LoweringError::Contradiction`] if there is no such query.
+/// [`LoweringError::Contradiction`] if the query is unknown.
 pub(super) fn lower_common_scan(
     relations: &dyn StoredRelations,
     query: &CommonReference,

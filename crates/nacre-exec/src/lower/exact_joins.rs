@@ -29,7 +29,7 @@ pub(super) fn with_rounded_values(
 }
 
 /// Returns the expressions on the first side that conditions compare with decimals of the other
-/// one, and the scales of these. Those that may fail are left to pairs.
+/// one, and the scales of these decimals. Expressions that may fail are computed for pairs.
 fn compared_values<'e>(
     [side, other]: [&LoweredRelation; 2],
     conditions: &[&'e ScalarExpression],

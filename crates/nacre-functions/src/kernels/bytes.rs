@@ -107,26 +107,26 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "decode(text,text)",
         ScalarKernel::partial(|values, context| match encoding_named(text(values, 1)?)? {
-            ByteEncoding::Hex => decode_hex(text(values, 0)?),
-            ByteEncoding::Base64 => decode_base64(text(values, 0)?),
-            ByteEncoding::Escape => decode_escape(text(values, 0)?, context),
+            BinaryTextEncoding::Hex => decode_hex(text(values, 0)?),
+            BinaryTextEncoding::Base64 => decode_base64(text(values, 0)?),
+            BinaryTextEncoding::Escape => decode_escape(text(values, 0)?, context),
         }),
     ),
 ];
 
 /// How bytes are written.
 #[derive(Clone, Copy)]
-enum ByteEncoding {
+enum BinaryTextEncoding {
     Base64,
     Hex,
     Escape,
 }
 
-fn encoding_named(name: &str) -> Result<ByteEncoding, ValueError> {
+fn encoding_named(name: &str) -> Result<BinaryTextEncoding, ValueError> {
     match name.to_ascii_lowercase().as_str() {
-        "base64" => Ok(ByteEncoding::Base64),
-        "hex" => Ok(ByteEncoding::Hex),
-        "escape" => Ok(ByteEncoding::Escape),
+        "base64" => Ok(BinaryTextEncoding::Base64),
+        "hex" => Ok(BinaryTextEncoding::Hex),
+        "escape" => Ok(BinaryTextEncoding::Escape),
         _ => Err(ValueError::invalid_parameter(format!("unrecognized encoding: \"{name}\""))),
     }
 }
@@ -163,13 +163,15 @@ fn trimmed(all: &[u8], set: &[u8], at_start: bool, at_end: bool) -> Result<SqlVa
 fn encode(bytes: &[u8], name: &str) -> Result<SqlValue, ValueError> {
     let mut out = String::new();
     match encoding_named(name)? {
-        ByteEncoding::Hex => bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}"))),
-        ByteEncoding::Escape => bytes.iter().for_each(|byte| match byte {
+        BinaryTextEncoding::Hex => {
+            bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}")))
+        }
+        BinaryTextEncoding::Escape => bytes.iter().for_each(|byte| match byte {
             0 | 0x80.. => out.push_str(&format!("\\{byte:03o}")),
             b'\\' => out.push_str("\\\\"),
             byte => out.push(char::from(*byte)),
         }),
-        ByteEncoding::Base64 => {
+        BinaryTextEncoding::Base64 => {
             for (number, group) in bytes.chunks(3).enumerate() {
                 let at = |place: usize| u32::from(group.get(place).copied().unwrap_or(0));
                 let bits = at(0) << 16 | at(1) << 8 | at(2);

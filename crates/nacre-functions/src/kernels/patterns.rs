@@ -35,13 +35,13 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "bytealike(bytea,bytea) like(bytea,bytea)",
         ScalarKernel::partial(|values, _| {
-            decided(bytes(values, 0)?, bytes(values, 1)?, Characters::Bytes, true)
+            decided(bytes(values, 0)?, bytes(values, 1)?, CharacterEncoding::Bytes, true)
         }),
     ),
     (
         "byteanlike(bytea,bytea) notlike(bytea,bytea)",
         ScalarKernel::partial(|values, _| {
-            decided(bytes(values, 0)?, bytes(values, 1)?, Characters::Bytes, false)
+            decided(bytes(values, 0)?, bytes(values, 1)?, CharacterEncoding::Bytes, false)
         }),
     ),
     (
@@ -62,7 +62,7 @@ pub(super) const KERNELS: &[KernelRow] = &[
 
 /// What `_` stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Characters {
+enum CharacterEncoding {
     Utf8,
     Bytes,
 }
@@ -77,7 +77,7 @@ enum MatchResult {
 }
 
 fn like(text: &str, pattern: &str, is_wanted: bool) -> Result<SqlValue, ValueError> {
-    decided(text.as_bytes(), pattern.as_bytes(), Characters::Utf8, is_wanted)
+    decided(text.as_bytes(), pattern.as_bytes(), CharacterEncoding::Utf8, is_wanted)
 }
 
 fn caseless(text: &str, pattern: &str, is_wanted: bool) -> Result<SqlValue, ValueError> {
@@ -87,7 +87,7 @@ fn caseless(text: &str, pattern: &str, is_wanted: bool) -> Result<SqlValue, Valu
 fn decided(
     text: &[u8],
     pattern: &[u8],
-    characters: Characters,
+    characters: CharacterEncoding,
     is_wanted: bool,
 ) -> Result<SqlValue, ValueError> {
     if pattern.iter().filter(|byte| **byte == b'%').count() > STARS_MAX {
@@ -101,8 +101,8 @@ fn ends_in_escape() -> ValueError {
     ValueError::escape_sequence("LIKE pattern must not end with escape character")
 }
 
-fn without_character(text: &[u8], characters: Characters) -> &[u8] {
-    let is_within = |byte: &&u8| characters == Characters::Utf8 && **byte & 0xc0 == 0x80;
+fn without_character(text: &[u8], characters: CharacterEncoding) -> &[u8] {
+    let is_within = |byte: &&u8| characters == CharacterEncoding::Utf8 && **byte & 0xc0 == 0x80;
     let rest = text.get(1..).unwrap_or_default();
     &rest[rest.iter().take_while(is_within).count()..]
 }
@@ -112,7 +112,7 @@ fn without_character(text: &[u8], characters: Characters) -> &[u8] {
 fn matched(
     mut text: &[u8],
     mut pattern: &[u8],
-    characters: Characters,
+    characters: CharacterEncoding,
 ) -> Result<MatchResult, ValueError> {
     if pattern == b"%" {
         return Ok(MatchResult::Found);
@@ -146,7 +146,7 @@ fn matched(
 fn matched_rest(
     mut text: &[u8],
     mut pattern: &[u8],
-    characters: Characters,
+    characters: CharacterEncoding,
 ) -> Result<MatchResult, ValueError> {
     while let Some(wanted @ (b'%' | b'_')) = pattern.first() {
         if *wanted == b'_' {
