@@ -91,7 +91,14 @@ fn plan(kind: PairingKind, probe: &Arc<Table>, build: &Arc<Table>) -> PhysicalPl
     let aggregates =
         vec![call(AggregateFunction::CountRows, None), call(AggregateFunction::Sum, Some(1))];
     let (input, keys) = (PlanNode::Join(Box::new(join)), Vec::new());
-    PhysicalPlan { root: PlanNode::Aggregate(Box::new(AggregateNode { input, keys, aggregates })) }
+    PhysicalPlan {
+        root: PlanNode::Aggregate(Box::new(AggregateNode {
+            input,
+            keys,
+            dependents: Vec::new(),
+            aggregates,
+        })),
+    }
 }
 
 /// Returns the rows that came out and the milliseconds it took.

@@ -344,14 +344,15 @@ fn open_aggregate(
     let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
     let infos = output_infos(&pipeline);
     let plan = Arc::new(GroupPlan::new(
-        &node.keys,
+        (&node.keys, &node.dependents),
         &node.aggregates,
         &infos,
         &pipeline.columns,
         input_rows,
     )?);
     let sink = Arc::new(GroupSink::new(&plan, context));
-    let (scan, scan_columns) = scan_of_keys(&pipeline, &node.keys);
+    let keys: Vec<usize> = node.keys.iter().chain(&node.dependents).copied().collect();
+    let (scan, scan_columns) = scan_of_keys(&pipeline, &keys);
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let rows_max = if node.keys.is_empty() { 1 } else { input_rows };
     let source = Arc::new(GroupSource::new(&sink));
@@ -391,7 +392,7 @@ fn open_grouping_sets(
         let own = set.iter().map(|key| node.keys.get(*key).copied());
         let own = own.collect::<Option<Vec<_>>>().ok_or_else(missing)?;
         let slots = &pipeline.columns;
-        let plan = GroupPlan::new(&own, &node.aggregates, &infos, slots, input_rows)?;
+        let plan = GroupPlan::new((&own, &[]), &node.aggregates, &infos, slots, input_rows)?;
         columns = grouping_columns(&keys, &plan, node.sets.len());
         sinks.push(Arc::new(GroupSink::new(&Arc::new(plan), context)));
     }

@@ -50,7 +50,12 @@ fn with_function(table: &Arc<Table>, kernel: ForeignKernel) -> PlanNode {
     let value = graph.add(ExpressionNode::Foreign { function, arguments }).unwrap();
     let map = PlanNode::Map(Box::new(MapNode { input, graph, outputs: vec![value] }));
     let sum = AggregateCall::new(AggregateFunction::Sum, Some(0), IntLimit::NUMERIC);
-    let node = AggregateNode { input: map, keys: Vec::new(), aggregates: vec![sum] };
+    let node = AggregateNode {
+        input: map,
+        keys: Vec::new(),
+        dependents: Vec::new(),
+        aggregates: vec![sum],
+    };
     PlanNode::Aggregate(Box::new(node))
 }
 
@@ -134,7 +139,12 @@ fn operators_beyond_the_budget_name_themselves_and_the_setting() {
     let pool = pool(2);
     let input = scan(&table.snapshot(), &[ID, TEXT], Vec::new());
     let count = AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT);
-    let node = AggregateNode { input: input.clone(), keys: vec![0, 1], aggregates: vec![count] };
+    let node = AggregateNode {
+        input: input.clone(),
+        keys: vec![0, 1],
+        dependents: Vec::new(),
+        aggregates: vec![count],
+    };
     let key = SortKey { column: 1, is_descending: false, is_nulls_first: false };
     let sort = SortNode { input, keys: vec![key], rows_max: None };
     for (name, root) in [

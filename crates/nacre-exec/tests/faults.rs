@@ -102,7 +102,12 @@ fn plan(table: &Arc<Table>) -> PlanNode {
         call(AggregateFunction::Max, 4),
         call(AggregateFunction::CountDistinct, 3),
     ];
-    PlanNode::Aggregate(Box::new(AggregateNode { input: map, keys: vec![1], aggregates }))
+    PlanNode::Aggregate(Box::new(AggregateNode {
+        input: map,
+        keys: vec![1],
+        dependents: Vec::new(),
+        aggregates,
+    }))
 }
 
 /// Where the blocks of a replica are, of the columns that the plan reads.
@@ -193,7 +198,12 @@ fn plan_of_join(table: &Arc<Table>, kind: PairingKind, is_in_build: bool) -> Pla
     let call = |function, column| AggregateCall::new(function, Some(column), IntLimit::NUMERIC);
     let aggregates = vec![call(AggregateFunction::Sum, id), call(AggregateFunction::Max, id + 2)];
     let input = PlanNode::Join(Box::new(join));
-    PlanNode::Aggregate(Box::new(AggregateNode { input, keys: vec![id + 1], aggregates }))
+    PlanNode::Aggregate(Box::new(AggregateNode {
+        input,
+        keys: vec![id + 1],
+        dependents: Vec::new(),
+        aggregates,
+    }))
 }
 
 #[test]

@@ -11,8 +11,8 @@ use nacre_column::{CompareOp, Flavour, compare_floats};
 use nacre_exec::dispatch::WorkerPool;
 use nacre_exec::expression::{ArithmeticOp, ExpressionGraph, ExpressionNode};
 use nacre_exec::plan::{
-    AggregateCall, AggregateFunction, AggregateNode, FilterNode, GroupingSetsNode, LimitNode,
-    MapNode, PlanNode, SortKey, SortNode,
+    AggregateCall, AggregateFunction, AggregateNode, AppendNode, FilterNode, GroupingSetsNode,
+    LimitNode, MapNode, PlanNode, SortKey, SortNode,
 };
 use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
 use nacre_store::{OpenOptions, Store};
@@ -197,7 +197,12 @@ fn groups_of_every_kind_of_key_agree_with_rows_one_by_one() {
     for pool in pools() {
         for keys in keys {
             let input = scan(&table.snapshot(), &ALL, Vec::new());
-            let node = AggregateNode { input, keys: keys.to_vec(), aggregates: calls() };
+            let node = AggregateNode {
+                input,
+                keys: keys.to_vec(),
+                dependents: Vec::new(),
+                aggregates: calls(),
+            };
             let found = run(&pool, PlanNode::Aggregate(Box::new(node))).unwrap();
             let found = canonical(found);
             let wanted = expected(&all, keys, &calls());
@@ -221,7 +226,7 @@ fn grouping_sets_are_the_groups_of_each_set() {
     let plain = |pool: &WorkerPool, index: usize, set: &[usize]| {
         let input = scan(&table.snapshot(), &ALL, Vec::new());
         let own = set.iter().map(|key| keys[*key]).collect();
-        let node = AggregateNode { input, keys: own, aggregates: calls() };
+        let node = AggregateNode { input, keys: own, dependents: Vec::new(), aggregates: calls() };
         let found = run(pool, PlanNode::Aggregate(Box::new(node))).unwrap();
         let made = found.into_iter().map(|row| {
             let value = |key| match set.iter().position(|own| *own == key) {
@@ -278,10 +283,37 @@ fn more_groups_than_a_table_holds_go_through_partitions() {
         for pool in [pool(1), pool(3)] {
             let input = scan(&table.snapshot(), &ALL, Vec::new());
             let (keys, aggregates) = (keys.clone(), calls.clone());
-            let node = AggregateNode { input, keys, aggregates };
+            let node = AggregateNode { input, keys, dependents: Vec::new(), aggregates };
             let found = run(&pool, PlanNode::Aggregate(Box::new(node))).unwrap();
             assert!(canonical(found) == wanted);
         }
+    }
+}
+
+#[test]
+fn columns_that_follow_from_the_keys_are_as_keys() {
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let table = table(&store, "t", &[0..60_000, 60_000..120_000], 5);
+    let others = [MODE, FLAG, TEXT, FLOAT, WIDE, SMALL];
+    let call = |function, argument| AggregateCall::new(function, argument, IntLimit::NUMERIC);
+    let aggregates = vec![
+        call(AggregateFunction::Max, Some(TEXT)),
+        call(AggregateFunction::CountDistinct, Some(MODE)),
+    ];
+    let groups = |keys: &[usize], dependents: &[usize]| {
+        // Each row twice, so that groups are found again.
+        let one = || scan(&table.snapshot(), &ALL, Vec::new());
+        let input = PlanNode::Append(AppendNode { inputs: vec![one(), one()] });
+        let (keys, dependents) = (keys.to_vec(), dependents.to_vec());
+        let aggregates = aggregates.clone();
+        PlanNode::Aggregate(Box::new(AggregateNode { input, keys, dependents, aggregates }))
+    };
+    for pool in [pool(1), pool(3)] {
+        let keys: Vec<usize> = [ID].into_iter().chain(others).collect();
+        let wanted = canonical(run(&pool, groups(&keys, &[])).unwrap());
+        let found = canonical(run(&pool, groups(&[ID], &others)).unwrap());
+        assert_eq!(found.len(), 120_000);
+        assert!(found == wanted);
     }
 }
 
@@ -292,7 +324,12 @@ fn sums_beyond_their_limit_are_errors_and_exact_up_to_it() {
     let sum = |limit| {
         let input = scan(&table.snapshot(), &[WIDE], Vec::new());
         let aggregates = vec![AggregateCall::new(AggregateFunction::Sum, Some(0), limit)];
-        PlanNode::Aggregate(Box::new(AggregateNode { input, keys: Vec::new(), aggregates }))
+        PlanNode::Aggregate(Box::new(AggregateNode {
+            input,
+            keys: Vec::new(),
+            dependents: Vec::new(),
+            aggregates,
+        }))
     };
     let pool = pool(2);
     assert_eq!(run(&pool, sum(IntLimit::NUMERIC)).unwrap().len(), 1);
@@ -404,7 +441,7 @@ fn limit_below_other_operators_counts_before_them() {
     let limited = LimitNode { input, offset: 5, rows_max: Some(12_345) };
     let input = PlanNode::Limit(Box::new(limited));
     let aggregates = vec![AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT)];
-    let node = AggregateNode { input, keys: Vec::new(), aggregates };
+    let node = AggregateNode { input, keys: Vec::new(), dependents: Vec::new(), aggregates };
     for threads in [1, 3] {
         let node = PlanNode::Aggregate(Box::new(node.clone()));
         let found = run(&pool(threads), node).unwrap();

@@ -361,7 +361,12 @@ fn joins_over_groups_and_groups_over_joins() {
     let all = rows(0..20_000, 5);
     let group = |input, column| {
         let count = AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT);
-        let node = AggregateNode { input, keys: vec![column], aggregates: vec![count] };
+        let node = AggregateNode {
+            input,
+            keys: vec![column],
+            dependents: Vec::new(),
+            aggregates: vec![count],
+        };
         PlanNode::Aggregate(Box::new(node))
     };
     let scan = || scan(&table.snapshot(), &[ID, MODE, SMALL], Vec::new());

@@ -148,7 +148,12 @@ fn sides_that_are_known_to_be_empty_are_joined_and_grouped() {
         }
         let none = vec![vec![ScalarValue::Int(0), ScalarValue::Null(ValueClass::Int)]];
         assert_eq!(run(&pool, count_and_sum(empty(), 0)).unwrap(), none);
-        let groups = AggregateNode { input: empty(), keys: vec![1], aggregates: Vec::new() };
+        let groups = AggregateNode {
+            input: empty(),
+            keys: vec![1],
+            dependents: Vec::new(),
+            aggregates: Vec::new(),
+        };
         assert!(run(&pool, PlanNode::Aggregate(Box::new(groups))).unwrap().is_empty());
     }
 }

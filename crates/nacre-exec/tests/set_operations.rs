@@ -335,7 +335,8 @@ fn store() -> Store {
 
 fn counted(pool: &WorkerPool, input: PlanNode) -> i128 {
     let count = AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT);
-    let node = AggregateNode { input, keys: Vec::new(), aggregates: vec![count] };
+    let node =
+        AggregateNode { input, keys: Vec::new(), dependents: Vec::new(), aggregates: vec![count] };
     match run(pool, PlanNode::Aggregate(Box::new(node))).unwrap()[..] {
         [ref row] => match row[..] {
             [ScalarValue::Int(count)] => count,
@@ -467,7 +468,8 @@ fn canceled_copies_end_soon() {
     let pool = pool(2);
     let count = AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT);
     let input = append(vec![endless(), endless()]);
-    let node = AggregateNode { input, keys: Vec::new(), aggregates: vec![count] };
+    let node =
+        AggregateNode { input, keys: Vec::new(), dependents: Vec::new(), aggregates: vec![count] };
     let plan = PhysicalPlan { root: PlanNode::Aggregate(Box::new(node)) };
     let mut stream = pool.execute(plan, QueryOptions::default()).unwrap();
     std::thread::sleep(Duration::from_millis(20));

@@ -24,6 +24,7 @@
 //! 2006 (DPccp); Fegaras: "A new heuristic for optimizing large queries", DEXA 1998 (greedy).
 
 mod common;
+mod dependent_columns;
 mod derivation;
 mod equivalence;
 mod estimate;
@@ -38,6 +39,7 @@ mod selectivity;
 mod statistics;
 mod unnesting;
 
+pub use dependent_columns::determined_keys;
 pub use statistics::{ColumnStatistics, RelationStatistics};
 
 use crate::algebra::{QueryColumns, QueryPlan, RelationalOperator};

@@ -55,7 +55,7 @@ fn key_size(key: &GroupKey) -> Option<usize> {
 impl DirectIndex {
     /// Makes an index for the groups of `table`; `None` if the domain of the keys is too large.
     pub(super) fn new(plan: &GroupPlan, table: &GroupTable) -> Option<Self> {
-        let sizes = plan.keys.iter().map(key_size).collect::<Option<Vec<_>>>()?;
+        let sizes = plan.compared().iter().map(key_size).collect::<Option<Vec<_>>>()?;
         let domain = sizes.iter().try_fold(1_usize, |all, size| all.checked_mul(*size))?;
         if domain > DOMAIN_MAX {
             return None;
@@ -76,7 +76,7 @@ impl DirectIndex {
 
     /// Whether new strings have codes beyond the room for them.
     pub(super) fn is_outgrown(&self, plan: &GroupPlan) -> bool {
-        plan.keys.iter().zip(&self.sizes).any(|(key, size)| {
+        plan.compared().iter().zip(&self.sizes).any(|(key, size)| {
             let codes =
                 key.info.dictionary.as_ref().map_or(0, |dictionary| dictionary.read().len());
             codes + usize::from(key.info.is_nullable) > *size
@@ -86,7 +86,7 @@ impl DirectIndex {
     /// Returns the index of a group's row.
     fn place_of(&self, plan: &GroupPlan, row: &[u64]) -> i16 {
         let mut place = 0;
-        for (index, (key, size)) in plan.keys.iter().zip(&self.sizes).enumerate() {
+        for (index, (key, size)) in plan.compared().iter().zip(&self.sizes).enumerate() {
             let is_null = row[plan.null_word + index / 64] >> (index % 64) & 1 == 1;
             let base = key.info.bounds.map_or(0, |bounds| bounds.min());
             let value = i128::from(row[key.word] as i64).wrapping_sub(base) as usize;
@@ -98,7 +98,7 @@ impl DirectIndex {
 
     /// Works out the index of each row of a batch. Rows that are not left get any.
     pub(super) fn fill(&mut self, plan: &GroupPlan, flavour: Flavour, batch: &VectorBatch) {
-        for (at, (key, size)) in plan.keys.iter().zip(&self.sizes).enumerate() {
+        for (at, (key, size)) in plan.compared().iter().zip(&self.sizes).enumerate() {
             let column = &batch.columns[key.slot];
             let out = &mut self.one_key;
             let base = key.info.bounds.map_or(0, |bounds| bounds.min()) as i64;

@@ -67,7 +67,7 @@ fn group_words(groups: &GroupPlan, plan: &GroupPlan, row: &[u64], out: &mut Vec<
     out.clear();
     out.push(0);
     out.extend_from_slice(&row[HASH_WORDS..groups.null_word]);
-    let keys = groups.keys.len();
+    let keys = groups.compared_keys;
     for word in 0..keys.div_ceil(64) {
         let kept = u64::MAX.unbounded_shr((64 * (word + 1)).saturating_sub(keys) as u32);
         out.push(row[plan.null_word + word] & kept);
@@ -109,7 +109,7 @@ pub(super) fn add_distinct<'p>(
             }
             group_words(groups, plan, row, &mut words);
             let found = table.find(groups, &words, |table, group| {
-                groups.keys.iter().zip(&plan.keys).all(|(key, own)| {
+                groups.compared().iter().zip(&plan.keys).all(|(key, own)| {
                     let (Some(known), Some(offset)) = (key.offset_word, own.offset_word) else {
                         return true;
                     };

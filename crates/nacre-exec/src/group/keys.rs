@@ -2,7 +2,7 @@
 
 use nacre_column::compare_floats;
 
-use super::layout::{GroupKey, GroupPlan, HASH_WORDS};
+use super::layout::{GroupKey, GroupPlan, HASH_WORDS, key_words};
 use crate::vector::{BitVector, ColumnVector, INLINE_BYTES_MAX, VectorBatch, VectorValues};
 
 /// The key words of the rows of a batch, in order of rows; the words of a row are those of a
@@ -73,11 +73,11 @@ impl KeyWords {
         self.stride = HASH_WORDS + plan.compared_words;
         self.words.clear();
         self.words.resize(self.stride * batch.rows, 0);
-        for (index, key) in plan.keys.iter().enumerate() {
+        for key in plan.compared() {
             let column = &batch.columns[key.slot];
             self.fill_key(key, column);
             if let Some(validity) = &column.validity {
-                self.fill_nulls(plan, (index, key), validity);
+                self.fill_nulls(key, validity);
             }
         }
         for row in self.words.chunks_exact_mut(self.stride) {
@@ -128,20 +128,13 @@ impl KeyWords {
     }
 
     /// Marks null keys, whose other words become zero.
-    fn fill_nulls(
-        &mut self,
-        plan: &GroupPlan,
-        (index, key): (usize, &GroupKey),
-        validity: &BitVector,
-    ) {
-        let words = match plan.keys.get(index + 1) {
-            Some(next) => next.word - key.word,
-            None => plan.null_word - key.word,
-        };
+    fn fill_nulls(&mut self, key: &GroupKey, validity: &BitVector) {
+        let words = key_words(key.info.vector_type);
+        let (null_word, null_bit) = key.null_place;
         for (row, all) in self.words.chunks_exact_mut(self.stride).enumerate() {
             if !validity.get(row) {
                 all[key.word..key.word + words].fill(0);
-                all[plan.null_word + index / 64] |= 1 << (index % 64);
+                all[null_word] |= 1 << null_bit;
             }
         }
     }
@@ -156,6 +149,32 @@ impl KeyWords {
     pub(super) fn row(&self, row: usize) -> &[u64] {
         &self.words[row * self.stride..(row + 1) * self.stride]
     }
+}
+
+/// Puts the words of a value that is not compared into those of a row, which are 0 up to now.
+pub(super) fn put_value(key: &GroupKey, column: &ColumnVector, at: usize, row: &mut [u64]) {
+    if column.is_null(at) {
+        row[key.null_place.0] |= 1 << key.null_place.1;
+        return;
+    }
+    row[key.word] = match &column.values {
+        VectorValues::Bool(bits) => bits.get(at).into(),
+        VectorValues::Int16(values) => i64::from(values[at]) as u64,
+        VectorValues::Int32(values) => i64::from(values[at]) as u64,
+        VectorValues::Int64(values) => values[at] as u64,
+        VectorValues::Float32(values) => f64::from(values[at]).to_bits(),
+        VectorValues::Float64(values) => values[at].to_bits(),
+        VectorValues::Code(values) => values[at].into(),
+        VectorValues::Int128(values) => {
+            row[key.word + 1] = (values[at] >> 64) as u64;
+            values[at] as u64
+        }
+        VectorValues::Bytes(values) => {
+            let [first, second] = values.with(at, string_words);
+            row[key.word + 1] = second;
+            first
+        }
+    };
 }
 
 /// Reads the length of a string from its first word.

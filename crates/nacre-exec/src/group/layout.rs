@@ -1,5 +1,7 @@
 //! The words of a group's row, and what its columns are.
 
+use std::ops::Range;
+
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{SlotId, SlotInfo};
 use crate::plan::{AggregateCall, AggregateFunction};
@@ -17,6 +19,8 @@ pub(crate) struct GroupKey {
     pub(super) word: usize,
     /// The word of its offset, of strings.
     pub(super) offset_word: Option<usize>,
+    /// The word and the bit that say whether it is null.
+    pub(super) null_place: (usize, u32),
 }
 
 /// What an aggregate's state is.
@@ -68,13 +72,18 @@ pub(crate) struct GroupAggregate {
 /// Everything that is known of an aggregation before it runs.
 #[derive(Clone, Debug)]
 pub(crate) struct GroupPlan {
+    /// Those that are compared, then those that depend on them.
     pub(super) keys: Vec<GroupKey>,
+    pub(super) compared_keys: usize,
     pub(super) aggregates: Vec<GroupAggregate>,
     /// The aggregates that count distinct values, with the layout of their own tables.
     pub(super) distinct: Vec<GroupPlan>,
     /// Words from the first key word to behind the words of nulls: equal for equal keys.
     pub(super) compared_words: usize,
+    /// The first word of nulls of compared keys.
     pub(super) null_word: usize,
+    /// Words of dependent keys and of their nulls.
+    pub(super) dependent_words: Range<usize>,
     pub(super) row_words: usize,
     pub(super) rows_max: u64,
 }
@@ -94,8 +103,8 @@ impl StateKind {
     }
 }
 
-/// Words of a key that are compared.
-fn key_words(vector_type: VectorType) -> usize {
+/// Words of a key without its offset.
+pub(super) fn key_words(vector_type: VectorType) -> usize {
     match vector_type {
         VectorType::Int(IntWidth::I128) | VectorType::Bytes => 2,
         _ => 1,
@@ -103,20 +112,20 @@ fn key_words(vector_type: VectorType) -> usize {
 }
 
 impl GroupPlan {
-    /// Plans an aggregation by key columns; `infos` and `slots` are those of the input's columns,
-    /// which has at most `rows_max` rows.
+    /// Plans an aggregation by columns that are compared and such that depend on them; `infos` and
+    /// `slots` are those of the input's columns, which has at most `rows_max` rows.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if a column is not there or is of another class.
     pub(crate) fn new(
-        key_columns: &[usize],
+        (key_columns, dependents): (&[usize], &[usize]),
         calls: &[AggregateCall],
         infos: &[SlotInfo],
         slots: &[SlotId],
         rows_max: u64,
     ) -> ExecResult<Self> {
         let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
-        let mut plan = Self::of_keys(key_columns, infos, slots, rows_max)?;
+        let mut plan = Self::of_keys(key_columns, dependents, infos, slots, rows_max)?;
         for call in calls {
             let column = |column: usize| {
                 let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
@@ -129,7 +138,7 @@ impl GroupPlan {
             }
             if let (true, Some(argument)) = (call.function.is_distinct(), call.argument) {
                 let keys: Vec<usize> = key_columns.iter().copied().chain([argument]).collect();
-                let mut set = Self::of_keys(&keys, infos, slots, rows_max)?;
+                let mut set = Self::of_keys(&keys, &[], infos, slots, rows_max)?;
                 // The hash of the group's keys.
                 set.row_words += 1;
                 plan.distinct.push(set);
@@ -141,24 +150,32 @@ impl GroupPlan {
     }
 
     fn of_keys(
-        columns: &[usize],
+        compared: &[usize],
+        dependents: &[usize],
         infos: &[SlotInfo],
         slots: &[SlotId],
         rows_max: u64,
     ) -> ExecResult<Self> {
         let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
-        let mut keys = Vec::with_capacity(columns.len());
-        let mut word = HASH_WORDS;
-        for &column in columns {
-            let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
-            let info = infos[column].clone();
-            let words = key_words(info.vector_type);
-            keys.push(GroupKey { slot, info, word, offset_word: None });
-            word += words;
-        }
-        let null_word = word;
-        word += keys.len().div_ceil(64);
-        let compared_words = word - HASH_WORDS;
+        let mut keys = Vec::with_capacity(compared.len() + dependents.len());
+        let mut add = |columns: &[usize], first: usize| {
+            let (start, mut word) = (keys.len(), first);
+            for &column in columns {
+                let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
+                let info = infos[column].clone();
+                let words = key_words(info.vector_type);
+                keys.push(GroupKey { slot, info, word, offset_word: None, null_place: (0, 0) });
+                word += words;
+            }
+            for (index, key) in keys[start..].iter_mut().enumerate() {
+                key.null_place = (word + index / 64, index as u32 % 64);
+            }
+            Ok::<_, ExecError>(word)
+        };
+        let null_word = add(compared, HASH_WORDS)?;
+        let compared_end = null_word + compared.len().div_ceil(64);
+        let dependent_end = add(dependents, compared_end)? + dependents.len().div_ceil(64);
+        let mut word = dependent_end;
         for key in &mut keys {
             if key.info.vector_type == VectorType::Bytes {
                 key.offset_word = Some(word);
@@ -167,10 +184,12 @@ impl GroupPlan {
         }
         Ok(Self {
             keys,
+            compared_keys: compared.len(),
+            compared_words: compared_end - HASH_WORDS,
+            null_word,
+            dependent_words: compared_end..dependent_end,
             aggregates: Vec::new(),
             distinct: Vec::new(),
-            compared_words,
-            null_word,
             row_words: word,
             rows_max,
         })
@@ -242,6 +261,16 @@ impl GroupPlan {
             (F::Min | F::Max, Some(ValueClass::Bytes)) => StateKind::ExtremeBytes { is_max },
             _ => return None,
         })
+    }
+
+    /// Returns the keys that tell groups apart.
+    pub(super) fn compared(&self) -> &[GroupKey] {
+        &self.keys[..self.compared_keys]
+    }
+
+    /// Returns the keys that follow from those.
+    pub(super) fn dependents(&self) -> &[GroupKey] {
+        &self.keys[self.compared_keys..]
     }
 
     /// Returns what is known of the output columns: the keys, then those of the aggregates.

@@ -21,8 +21,8 @@ pub(super) fn put_groups(
 ) -> ExecResult<()> {
     let mut columns = batch.columns.iter_mut();
     let mut next = || columns.next().ok_or_else(|| ExecError::internal("a group has no column"));
-    for (index, key) in plan.keys.iter().enumerate() {
-        put_key(plan, (index, key), table, groups.clone(), next()?);
+    for key in &plan.keys {
+        put_key(plan, key, table, groups.clone(), next()?);
     }
     for aggregate in &plan.aggregates {
         put_states(plan, aggregate, table, groups.clone(), next()?)?;
@@ -40,17 +40,18 @@ pub(super) fn put_groups(
 
 fn put_key(
     plan: &GroupPlan,
-    (index, key): (usize, &GroupKey),
+    key: &GroupKey,
     table: &GroupTable,
     groups: std::ops::Range<usize>,
     out: &mut ColumnVector,
 ) {
     out.dictionary.clone_from(&key.info.dictionary);
+    let (null_word, null_bit) = key.null_place;
     let mut text = Vec::new();
     for group in groups {
         let row = table.row(plan, group);
         let word = row[key.word];
-        let is_null = row[plan.null_word + index / 64] >> (index % 64) & 1 == 1;
+        let is_null = row[null_word] >> null_bit & 1 == 1;
         match &mut out.values {
             VectorValues::Bool(bits) => bits.push(word == 1),
             VectorValues::Float32(values) => values.push(f64::from_bits(word) as f32),

@@ -254,7 +254,7 @@ impl LocalGroups {
             return;
         }
         // Tables are often in the order of keys of theirs. Words of strings may be hashes of them.
-        let is_comparable = plan.keys.iter().all(|key| key.offset_word.is_none());
+        let is_comparable = plan.compared().iter().all(|key| key.offset_word.is_none());
         let mut last: Option<usize> = None;
         for_each_row(batch.rows, batch.selected_bits(), |row| {
             groups[row] = match last.replace(row) {

@@ -1,6 +1,6 @@
 //! A table of groups: rows of words, a heap of strings, and an index of hashes.
 
-use super::keys::{KeyWords, equal_words, string_len};
+use super::keys::{KeyWords, equal_words, put_value, string_len};
 use super::layout::{GroupPlan, HASH_WORDS};
 use crate::vector::{INLINE_BYTES_MAX, VectorBatch};
 
@@ -52,7 +52,7 @@ impl GroupTable {
     ) -> u32 {
         let words = keys.row(row);
         let found = self.find(plan, words, |this, group| {
-            plan.keys.iter().all(|key| {
+            plan.compared().iter().all(|key| {
                 let Some(offset_word) = key.offset_word else { return true };
                 let len = string_len(words[key.word]);
                 if len <= INLINE_BYTES_MAX {
@@ -67,7 +67,7 @@ impl GroupTable {
             Ok(group) => group,
             Err(slot) => {
                 let group = self.add(plan, words, slot);
-                self.keep_row_strings(plan, group, row, batch);
+                self.keep_row(plan, group, row, batch);
                 group
             }
         }
@@ -83,13 +83,20 @@ impl GroupTable {
         batch: &VectorBatch,
     ) -> u32 {
         let group = self.push(plan, keys.row(row));
-        self.keep_row_strings(plan, group, row, batch);
+        self.keep_row(plan, group, row, batch);
         group
     }
 
-    fn keep_row_strings(&mut self, plan: &GroupPlan, group: u32, row: usize, batch: &VectorBatch) {
-        self.keep_strings(plan, group, |key| {
-            batch.columns[key.slot].with_bytes(row, None, <[u8]>::to_vec)
+    /// Keeps what a new group has beside its compared words: dependent keys, and strings.
+    fn keep_row(&mut self, plan: &GroupPlan, group: u32, row: usize, batch: &VectorBatch) {
+        let start = group as usize * plan.row_words;
+        let words = &mut self.rows[start..start + plan.row_words];
+        for key in plan.dependents() {
+            put_value(key, &batch.columns[key.slot], row, words);
+        }
+        self.keep_strings(plan, group, |key, heap| {
+            let column = &batch.columns[key.slot];
+            column.with_bytes(row, None, |value| heap.extend_from_slice(value));
         });
     }
 
@@ -100,9 +107,13 @@ impl GroupTable {
             Err(slot) => {
                 let words = &row[..HASH_WORDS + plan.compared_words];
                 let group = self.add(plan, words, slot);
-                self.keep_strings(plan, group, |key| {
+                let start = group as usize * plan.row_words;
+                let dependents = plan.dependent_words.clone();
+                self.rows[start + dependents.start..start + dependents.end]
+                    .copy_from_slice(&row[dependents]);
+                self.keep_strings(plan, group, |key, own| {
                     let offset = key.offset_word.map_or(0, |word| row[word]) as usize;
-                    heap[offset..offset + string_len(row[key.word])].to_vec()
+                    own.extend_from_slice(&heap[offset..offset + string_len(row[key.word])]);
                 });
                 group
             }
@@ -118,7 +129,7 @@ impl GroupTable {
         heap: &[u8],
     ) -> Result<u32, usize> {
         self.find(plan, &row[..HASH_WORDS + plan.compared_words], |this, group| {
-            plan.keys.iter().all(|key| {
+            plan.compared().iter().all(|key| {
                 let Some(offset_word) = key.offset_word else { return true };
                 let len = string_len(row[key.word]);
                 if len <= INLINE_BYTES_MAX {
@@ -186,12 +197,12 @@ impl GroupTable {
         }
     }
 
-    /// Copies the long strings of a new group's keys to the heap.
+    /// Copies the long strings of a new group's keys to the heap; `append` appends one.
     fn keep_strings(
         &mut self,
         plan: &GroupPlan,
         group: u32,
-        string: impl Fn(&super::layout::GroupKey) -> Vec<u8>,
+        append: impl Fn(&super::layout::GroupKey, &mut Vec<u8>),
     ) {
         let start = group as usize * plan.row_words;
         for key in &plan.keys {
@@ -199,8 +210,7 @@ impl GroupTable {
                 && string_len(self.rows[start + key.word]) > INLINE_BYTES_MAX
             {
                 self.rows[start + offset_word] = self.heap.len() as u64;
-                let value = string(key);
-                self.heap.extend_from_slice(&value);
+                append(key, &mut self.heap);
             }
         }
     }

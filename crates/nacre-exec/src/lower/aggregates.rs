@@ -1,8 +1,9 @@
 //! GROUP BY, DISTINCT and aggregates.
 
 use nacre_plan::algebra::{
-    AggregateColumn, BoundAggregate, ColumnId, GroupingKey, ScalarExpression,
+    AggregateColumn, BoundAggregate, ColumnId, GroupingKey, RelationalOperator, ScalarExpression,
 };
+use nacre_plan::optimizer::determined_keys;
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
@@ -58,8 +59,25 @@ pub(super) struct AggregateInput<'c> {
 /// What rows are grouped by.
 pub(super) struct GroupedColumns<'q> {
     pub(super) keys: Vec<GroupingKey>,
+    /// Columns that follow from the keys, and that somebody wants.
+    pub(super) dependents: Vec<ColumnId>,
     /// Sets of keys and the column that has their index; `None` if all keys are the only set.
     pub(super) sets: Option<(&'q [Vec<usize>], ColumnId)>,
+}
+
+impl GroupedColumns<'_> {
+    /// Takes columns that follow from others out of the keys.
+    pub(super) fn of(input: &RelationalOperator, keys: &[ColumnId], needed: &[ColumnId]) -> Self {
+        let (mut compared, mut dependents) = (Vec::with_capacity(keys.len()), Vec::new());
+        for (column, is_determined) in keys.iter().zip(determined_keys(input, keys)) {
+            if !is_determined {
+                compared.push(GroupingKey { source: *column, column: *column });
+            } else if needed.contains(column) {
+                dependents.push(*column);
+            }
+        }
+        Self { keys: compared, dependents, sets: None }
+    }
 }
 
 /// Groups the rows of `input`. The row of no keys is there even of no rows.
@@ -84,10 +102,11 @@ pub(super) fn lower_aggregate(
         outputs: Vec::new(),
         calls: Vec::new(),
     };
-    let GroupedColumns { keys, sets } = grouped;
+    let GroupedColumns { keys, dependents, sets } = grouped;
     let (mut columns, mut key_indexes) = (ColumnPlaces::default(), Vec::new());
     let exact_keys =
         lowering.add_keys(&places, keys, sets.is_some(), &mut columns, &mut key_indexes)?;
+    let dependents = lowering.add_dependents(&places, &dependents, &mut columns, &key_indexes)?;
     let mut planned = Vec::with_capacity(aggregates.len());
     // Averages first: their sums serve as sums, too.
     let is_average = |one: &&AggregateColumn| {
@@ -98,7 +117,7 @@ pub(super) fn lower_aggregate(
         planned.push(lowering.plan(*column, call)?);
     }
     let AggregateInput { expressions, outputs, calls } = lowering;
-    let starts = call_starts(key_indexes.len(), &calls);
+    let starts = call_starts(key_indexes.len() + dependents.len(), &calls);
     planned.extend(exact_keys);
     // Sums may be too large.
     let may_fail = input.may_fail || expressions.may_fail || !calls.is_empty();
@@ -106,7 +125,8 @@ pub(super) fn lower_aggregate(
     let input = PlanNode::Map(Box::new(map));
     let node = match sets {
         None => {
-            let node = AggregateNode { input, keys: key_indexes, aggregates: calls };
+            let (keys, aggregates) = (key_indexes, calls);
+            let node = AggregateNode { input, keys, dependents, aggregates };
             PlanNode::Aggregate(Box::new(node))
         }
         Some((sets, set_column)) => {
@@ -278,7 +298,7 @@ fn grouping_node(node: GroupingSetsNode) -> PlanNode {
             function => merge(function, start, call.limit),
         }
     }
-    let finest = AggregateNode { input, keys, aggregates: calls };
+    let finest = AggregateNode { input, keys, dependents: Vec::new(), aggregates: calls };
     PlanNode::GroupingSets(Box::new(GroupingSetsNode {
         input: PlanNode::Aggregate(Box::new(finest)),
         keys: (0..key_count).collect(),
@@ -328,6 +348,25 @@ impl AggregateInput<'_> {
             columns.add(key.column, ColumnPlace { index, form });
         }
         Ok(exact_keys)
+    }
+
+    /// Adds columns that follow from the keys, whose places are added to `columns`; returns their
+    /// indexes.
+    fn add_dependents(
+        &mut self,
+        places: &ColumnPlaces,
+        dependents: &[ColumnId],
+        columns: &mut ColumnPlaces,
+        key_indexes: &[usize],
+    ) -> LoweringResult<Vec<usize>> {
+        let mut indexes = Vec::with_capacity(dependents.len());
+        for column in dependents {
+            let ColumnPlace { index, form } = places.get(*column)?;
+            let id = self.expressions.graph.column(index, form.class())?;
+            columns.add(*column, ColumnPlace { index: key_indexes.len() + indexes.len(), form });
+            indexes.push(self.output(id));
+        }
+        Ok(indexes)
     }
 
     /// Adds a numeric of any scale at `index` to the keys. Of equal ones the least scale is shown.

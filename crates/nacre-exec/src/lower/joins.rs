@@ -283,7 +283,8 @@ pub(super) fn width(node: &PlanNode) -> usize {
                 + mark
         }
         PlanNode::Aggregate(aggregate) => {
-            aggregate.keys.len() + state_columns(&aggregate.aggregates)
+            let keys = aggregate.keys.len() + aggregate.dependents.len();
+            keys + state_columns(&aggregate.aggregates)
         }
         PlanNode::GroupingSets(grouping) => {
             grouping.keys.len() + state_columns(&grouping.aggregates) + 1

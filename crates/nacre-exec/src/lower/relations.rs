@@ -4,8 +4,8 @@
 
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{
-    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, GroupingKey, JoinVariant,
-    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn,
+    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant, RelationalOperator,
+    ScalarExpression, ScalarKind, ScannedColumn,
 };
 use nacre_plan::definition::RelationDefinition;
 use nacre_types::SqlValue;
@@ -95,16 +95,18 @@ fn lower_operator(
             if keys.is_empty() != *is_scalar {
                 return lower_distinct_of_nothing(relations, input);
             }
-            let key = |column: &ColumnId| GroupingKey { source: *column, column: *column };
-            let keys = keys.iter().map(key).collect();
-            let grouped = GroupedColumns { keys, sets: None };
+            let grouped = GroupedColumns::of(input, keys, needed);
             lower_groups(relations, input, grouped, aggregates)
         }
         RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column } => {
             if sets.len() > GROUPING_SETS_MAX {
                 return Err(LoweringError::not_supported("this many grouping sets"));
             }
-            let grouped = GroupedColumns { keys: keys.clone(), sets: Some((sets, *set_column)) };
+            let grouped = GroupedColumns {
+                keys: keys.clone(),
+                dependents: Vec::new(),
+                sets: Some((sets, *set_column)),
+            };
             lower_groups(relations, input, grouped, aggregates)
         }
         RelationalOperator::Window { .. } => lower_windows(relations, operator, needed),
@@ -141,10 +143,11 @@ fn lower_groups(
     aggregates: &[AggregateColumn],
 ) -> LoweringResult<LoweredRelation> {
     let mut wanted: Vec<ColumnId> = Vec::with_capacity(grouped.keys.len());
-    for key in &grouped.keys {
+    let sources = grouped.keys.iter().map(|key| key.source);
+    for source in sources.chain(grouped.dependents.iter().copied()) {
         // DISTINCT may name a column twice.
-        if !wanted.contains(&key.source) {
-            wanted.push(key.source);
+        if !wanted.contains(&source) {
+            wanted.push(source);
         }
     }
     for aggregate in aggregates {

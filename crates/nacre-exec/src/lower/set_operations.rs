@@ -230,6 +230,7 @@ fn compare(
     }
     let inputs = vec![side(left, &forms, true)?, side(right, &forms, false)?];
     let groups = PlanNode::Aggregate(Box::new(AggregateNode {
+        dependents: Vec::new(),
         input: PlanNode::Append(AppendNode { inputs }),
         keys: (0..width).collect(),
         aggregates,

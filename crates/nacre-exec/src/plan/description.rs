@@ -65,8 +65,11 @@ impl PlanNode {
                 ("Repeat", vec![("count", count)], &repeat.input)
             }
             Self::Aggregate(aggregate) => {
-                let keys = aggregate.keys.len();
-                ("Aggregate", aggregate_facts(keys, &aggregate.aggregates), &aggregate.input)
+                let mut facts = aggregate_facts(aggregate.keys.len(), &aggregate.aggregates);
+                if !aggregate.dependents.is_empty() {
+                    facts.insert(1, ("dependent columns", aggregate.dependents.len().to_string()));
+                }
+                ("Aggregate", facts, &aggregate.input)
             }
             Self::GroupingSets(grouping) => {
                 let mut facts = aggregate_facts(grouping.keys.len(), &grouping.aggregates);

@@ -116,11 +116,13 @@ pub enum PairingKind {
 }
 
 /// Groups by `keys`, null being a key like others, and aggregates; without keys there is one row,
-/// also of no input. The output is the keys, then what the aggregates give.
+/// also of no input. The output is the keys, the dependents, then what the aggregates give.
 #[derive(Clone, Debug)]
 pub struct AggregateNode {
     pub input: PlanNode,
     pub keys: Vec<usize>,
+    /// Columns that are equal in all rows of a group.
+    pub dependents: Vec<usize>,
     pub aggregates: Vec<AggregateCall>,
 }
 

@@ -292,7 +292,12 @@ pub(crate) fn count_and_sum(input: PlanNode, column: usize) -> PlanNode {
     let call = |function, argument| AggregateCall::new(function, argument, IntLimit::NUMERIC);
     let aggregates =
         vec![call(AggregateFunction::CountRows, None), call(AggregateFunction::Sum, Some(column))];
-    PlanNode::Aggregate(Box::new(AggregateNode { input, keys: Vec::new(), aggregates }))
+    PlanNode::Aggregate(Box::new(AggregateNode {
+        input,
+        keys: Vec::new(),
+        dependents: Vec::new(),
+        aggregates,
+    }))
 }
 
 pub(crate) fn one_key(probe: usize, build: usize) -> Vec<JoinKey> {

@@ -158,7 +158,12 @@ pub(crate) fn q6_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
     let product = graph.arithmetic(ArithmeticOp::Multiply, price, discount, IntLimit::NUMERIC)?;
     let map = PlanNode::Map(Box::new(MapNode { input: scan, graph, outputs: vec![product] }));
     let sum = AggregateCall::new(AggregateFunction::Sum, Some(0), IntLimit::NUMERIC);
-    let node = AggregateNode { input: map, keys: Vec::new(), aggregates: vec![sum] };
+    let node = AggregateNode {
+        input: map,
+        keys: Vec::new(),
+        dependents: Vec::new(),
+        aggregates: vec![sum],
+    };
     Ok(PhysicalPlan { root: PlanNode::Aggregate(Box::new(node)) })
 }
 
@@ -201,6 +206,7 @@ pub(crate) fn q1_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
     let node = AggregateNode {
         input: map,
         keys: vec![0, 1],
+        dependents: Vec::new(),
         aggregates: vec![
             call(AggregateFunction::AverageState, 2),
             call(AggregateFunction::AverageState, 3),

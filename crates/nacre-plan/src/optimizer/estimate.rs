@@ -4,6 +4,7 @@
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
+use super::dependent_columns::determined_keys;
 use super::selectivity::{
     ColumnProfile, ColumnProfiles, axis_of_value, axis_value, damped_product,
 };
@@ -15,6 +16,8 @@ use crate::algebra::{
 };
 use crate::definition::RelationDefinition;
 
+/// Rows of a relation up to which values of which nothing is known are taken for different ones.
+const ALL_DISTINCT_ROWS: f64 = 100.0;
 /// Rows of a relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1_000.0;
 /// The most rows that are expected of anything.
@@ -67,8 +70,11 @@ impl<'s> RowEstimator<'s> {
                 }
                 input
             }
-            RelationalOperator::Aggregate { keys, aggregates, is_scalar, .. } => {
-                let rows = if *is_scalar { 1.0 } else { self.groups(keys, input) };
+            RelationalOperator::Aggregate { input: rows, keys, aggregates, is_scalar } => {
+                let mut determined = determined_keys(rows, keys).into_iter();
+                let is_left = |_: &&ColumnId| !determined.next().unwrap_or(false);
+                let keys: Vec<ColumnId> = keys.iter().filter(is_left).copied().collect();
+                let rows = if *is_scalar { 1.0 } else { self.groups(&keys, input) };
                 for one in aggregates {
                     self.profiles.set(one.column, unknown_profile(rows));
                 }
@@ -251,6 +257,7 @@ fn guessed_distinct(rows: f64, sql_type: Option<TypeOid>, values: Option<f64>) -
     match (values, sql_type) {
         (Some(values), _) => values.min(rows),
         (None, Some(TypeOid::BOOL)) => 2.0,
-        _ => (rows / 10.0).min(rows),
+        // Small tables list things, each once.
+        _ => (rows / 10.0).max(ALL_DISTINCT_ROWS).min(rows),
     }
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod catalog;
+mod dependent_columns;
 mod evaluator;
 mod limits;
 mod printer;
