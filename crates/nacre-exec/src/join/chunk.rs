@@ -80,9 +80,7 @@ fn append_values(out: &mut ColumnVector, from: &ColumnVector, positions: &[u16])
         (V::Float64(values), V::Float64(out)) => extend!(values, out),
         (V::Code(values), V::Code(out)) => extend!(values, out),
         (V::Bytes(values), V::Bytes(out)) => {
-            for position in positions {
-                values.with(usize::from(*position), |value| out.push(value));
-            }
+            out.extend_from(positions.iter().map(|at| Some((values, usize::from(*at)))));
         }
         _ => debug_assert!(false, "joined columns of different types"),
     }

@@ -120,13 +120,10 @@ impl StoredColumn {
             (S::Code(chunks), V::Code(out)) => pick(chunks, rows, out),
             (S::Bytes(chunks), V::Bytes(out)) => {
                 out.clear();
-                for row in rows {
+                out.extend_from(rows.iter().map(|row| {
                     let (chunk, at) = chunk_place(*row);
-                    match chunks.get(chunk) {
-                        Some(chunk) => chunk.with(at, |value| out.push(value)),
-                        None => out.push(b""),
-                    }
-                }
+                    Some((chunks.get(chunk)?, at))
+                }));
             }
             _ => debug_assert!(false, "a joined column of two types"),
         }

@@ -18,8 +18,9 @@ const BITS_PER_VALUE: usize = 16;
 /// rows that pass miss them twice.
 const CACHED_BYTES_MAX: usize = 4 << 20;
 
-/// Bits by value are taken instead of hashed ones up to this size, however few the hashed ones are.
-const FAST_BYTES: usize = 128 << 10;
+/// Bits by value are taken instead of hashed ones up to this size, however few the hashed ones are:
+/// they let no other value pass, and tables are often in the order of a key.
+const EXACT_BYTES: usize = 1 << 20;
 
 /// Range and bits of the values of a key of one word.
 #[derive(Debug)]
@@ -57,11 +58,7 @@ impl JoinKeySummary {
         let Some(JoinKeyRange { min, max }) = range else { return none };
         let hashed = (rows * BITS_PER_VALUE).next_power_of_two().max(64);
         let values = usize::try_from(max.abs_diff(min)).unwrap_or(usize::MAX).saturating_add(1);
-        // A range that is nearly full leaves out next to nothing.
-        if rows >= values / 4 * 3 {
-            return none;
-        }
-        let is_dense = values / 8 <= (hashed / 8).max(FAST_BYTES) * 2;
+        let is_dense = values / 8 <= (hashed / 4).max(EXACT_BYTES);
         let (place, bits) = if is_dense {
             (BitPlace::Dense { min }, values)
         } else {
@@ -72,6 +69,10 @@ impl JoinKeySummary {
         }
         let mut bits = JoinKeyBits { place, words: vec![0; bits.div_ceil(64)] };
         for_each(&mut |value| bits.insert(value));
+        // A range that is nearly full leaves out next to nothing.
+        if is_dense && bits.count() >= values / 4 * 3 {
+            return none;
+        }
         Self { range, bits: Some(bits) }
     }
 }
@@ -94,20 +95,36 @@ impl JoinKeyBits {
         }
     }
 
-    /// Whether there may be a value; false if there is none for sure.
-    #[inline]
-    fn may_have(&self, value: i64) -> bool {
-        let bit = self.place.of(value);
-        self.words.get(bit / 64).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+    /// Returns how many bits are set.
+    fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Returns a bit for each of `values` that the key may have.
     pub(super) fn select<T: Copy>(&self, values: &[T], key: impl Fn(T) -> Option<i64>) -> Vec<u64> {
+        // A loop for each kind of place.
+        match self.place {
+            BitPlace::Dense { min } => {
+                let place = |key: i64| (key as u64).wrapping_sub(min as u64) as usize;
+                self.select_at(values, key, place)
+            }
+            place @ BitPlace::Hashed { .. } => self.select_at(values, key, |key| place.of(key)),
+        }
+    }
+
+    #[inline]
+    fn select_at<T: Copy>(
+        &self,
+        values: &[T],
+        key: impl Fn(T) -> Option<i64>,
+        place: impl Fn(i64) -> usize,
+    ) -> Vec<u64> {
         let mut words = vec![0; values.len().div_ceil(64)];
         for (word, some) in words.iter_mut().zip(values.chunks(64)) {
             for (bit, value) in some.iter().enumerate() {
-                let has = key(*value).is_some_and(|key| self.may_have(key));
-                *word |= u64::from(has) << bit;
+                let at = key(*value).map_or(usize::MAX, &place);
+                let has = self.words.get(at / 64).map_or(0, |word| word >> (at % 64) & 1);
+                *word |= has << bit;
             }
         }
         words
@@ -135,9 +152,14 @@ mod tests {
         let far: Vec<i64> = (0..1_000).map(|at| at * 1_000_003).collect();
         for (values, others_max) in [(near, 0), (far, 600)] {
             let bits = summary(&values).bits.unwrap();
-            assert!(values.iter().all(|value| bits.may_have(*value)));
-            let others = (-2_000..6_000).filter(|value| !values.contains(value));
-            assert!(others.filter(|value| bits.may_have(*value)).count() <= others_max);
+            let count = |values: &[i64]| {
+                let words = bits.select(values, Some);
+                words.iter().map(|word| word.count_ones()).sum::<u32>()
+            };
+            assert_eq!(count(&values), 1_000);
+            let others: Vec<i64> =
+                (-2_000..6_000).filter(|value| !values.contains(value)).collect();
+            assert!(count(&others) <= others_max);
         }
     }
 
@@ -154,6 +176,9 @@ mod tests {
         let full = summary(&all);
         assert_eq!(full.range, Some(JoinKeyRange { min: 5, max: 4_999 }));
         assert!(full.bits.is_none());
+        // A thousand rows of a hundred keys leave out nine of ten values.
+        let repeated: Vec<i64> = (0..1_000).map(|at| at % 100 * 10).collect();
+        assert!(summary(&repeated).bits.is_some());
         assert!(summary(&[]).bits.is_none() && summary(&[]).range.is_none());
         assert!(summary(&[i64::MIN, i64::MAX]).bits.is_some());
     }

@@ -126,7 +126,7 @@ fn append_all(
         VectorValues::Bytes(values) => {
             clear_strings(&mut room.strings);
             block.decode_bytes(flavour, rows, &mut room.strings)?;
-            (0..room.strings.len()).for_each(|row| values.push(room.strings.get(row)));
+            values.extend((0..room.strings.len()).map(|row| room.strings.get(row)));
         }
     }
     Ok(())
@@ -171,7 +171,7 @@ fn append_at(
         VectorValues::Bytes(values) => {
             clear_strings(&mut room.strings);
             kernel::project_bytes(block, flavour, rows, at, &mut room.strings)?;
-            (0..room.strings.len()).for_each(|row| values.push(room.strings.get(row)));
+            values.extend((0..room.strings.len()).map(|row| room.strings.get(row)));
         }
     }
     Ok(())

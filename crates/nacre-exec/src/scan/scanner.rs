@@ -17,10 +17,15 @@ use super::late::LateFilter;
 use super::morsel::ScanMorsel;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
+use crate::value::VectorType;
 use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
 
 /// Rows that are gathered before they are handed on, unless the morsel ends.
 const GATHERED_ROWS_MIN: usize = 2_048;
+
+/// A vector with strings is gathered if less of it is left: a string costs more than the step from
+/// row to row.
+const GATHERED_STRINGS_PERCENT: usize = 75;
 
 /// A morsel that is being read.
 #[derive(Debug)]
@@ -32,6 +37,8 @@ pub(crate) struct MorselScanner {
     filters: Vec<usize>,
     /// Those of joins above that are worth asking.
     late: Vec<Arc<LateFilter>>,
+    /// The part of a vector, in hundredths, below which the rows that are left are gathered.
+    gathered_percent: usize,
     /// Keys of the present vector.
     keys: ColumnVector,
     /// Rows of the present vector that are left but were not handed on yet.
@@ -72,12 +79,18 @@ impl MorselScanner {
                 MorselSource::Hot(HotMorsel::new(chunk, start))
             }
         };
+        let has_strings = scan.columns.iter().any(|one| one.vector_type == VectorType::Bytes);
         let late = scan.late().into_iter().filter(|filter| filter.keys.is_selective()).collect();
         Self {
             source,
             end: morsel.rows.end,
             filters,
             late,
+            gathered_percent: if has_strings {
+                GATHERED_STRINGS_PERCENT
+            } else {
+                DENSE_PERCENT_MIN
+            },
             keys: ColumnVector::default(),
             pending: None,
             words: Vec::new(),
@@ -94,7 +107,8 @@ impl MorselScanner {
         scan: &PreparedScan,
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
-        let Self { source, end, filters, late, keys, pending, words, positions } = self;
+        let Self { source, end, filters, late, keys, pending, words, positions, .. } = self;
+        let gathered_percent = self.gathered_percent;
         for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
             column.clear();
             column.dictionary.clone_from(&made.dictionary);
@@ -128,7 +142,7 @@ impl MorselScanner {
             };
             let rows = morsel.vector.len();
             match left {
-                LeftRows::Some(left) if left.count() * 100 < rows * DENSE_PERCENT_MIN => {
+                LeftRows::Some(left) if left.count() * 100 < rows * gathered_percent => {
                     if batch.rows + left.count() > VECTOR_ROWS {
                         *pending = Some(LeftRows::Some(left));
                         return Ok(true);

@@ -39,6 +39,17 @@ impl StringView {
         Self::from_parts(value.len() as u32, inline)
     }
 
+    /// Returns the view of the same string for a column whose heap is `to`; that of its own is
+    /// `from`.
+    #[inline]
+    fn copied(&self, from: &[u8], to: &mut Vec<u8>) -> Self {
+        if self.len() <= INLINE_BYTES_MAX {
+            *self
+        } else {
+            self.with(from, |value| Self::new(value, to))
+        }
+    }
+
     fn from_parts(len: u32, inline: [u8; INLINE_BYTES_MAX]) -> Self {
         let [a, b, c, d, rest @ ..] = inline;
         Self { len, prefix: [a, b, c, d], rest }
@@ -131,6 +142,21 @@ impl StringColumn {
         self.views.push(view);
     }
 
+    /// Appends strings.
+    pub fn extend<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>) {
+        let heap = Arc::make_mut(&mut self.heap);
+        self.views.extend(values.map(|value| StringView::new(value, heap)));
+    }
+
+    /// Appends strings of columns, and empty ones for `None`.
+    pub fn extend_from<'c>(&mut self, rows: impl Iterator<Item = Option<(&'c Self, usize)>>) {
+        let heap = Arc::make_mut(&mut self.heap);
+        self.views.extend(rows.map(|row| match row {
+            Some((column, row)) => column.views[row].copied(&column.heap, heap),
+            None => StringView::default(),
+        }));
+    }
+
     /// Gives `with` string `row`.
     ///
     /// # Panics
@@ -155,6 +181,24 @@ impl StringColumn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn strings_of_several_columns_are_copied() {
+        let texts = ["", "short", "exactly12byt", "longer than that"];
+        let (mut one, mut other) = (StringColumn::default(), StringColumn::default());
+        one.extend(texts.iter().map(|text| text.as_bytes()));
+        other.extend([b"a rather long string".as_slice(), b"x"].into_iter());
+        let rows = [Some((&other, 0)), Some((&one, 3)), None, Some((&one, 2)), Some((&other, 1))];
+        let mut copy = StringColumn::default();
+        copy.push(b"there before, and long");
+        copy.extend_from(rows.into_iter());
+        let found: Vec<String> = (0..copy.len())
+            .map(|row| copy.with(row, |value| String::from_utf8_lossy(value).into_owned()))
+            .collect();
+        let expected =
+            ["there before, and long", "a rather long string", texts[3], "", texts[2], "x"];
+        assert_eq!(found, expected);
+    }
 
     #[test]
     fn strings_of_every_length_come_back() {
