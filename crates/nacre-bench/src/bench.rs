@@ -23,6 +23,7 @@ mod oltp;
 mod open;
 mod parquet;
 mod pcr;
+mod peer;
 mod pgbench;
 mod postgres;
 pub(crate) mod recovery;
@@ -41,6 +42,8 @@ use crate::interrupt::{self, Interrupt};
 use crate::replication::memory_directory;
 use crate::report::{Console, Report};
 use crate::workspace::Workspace;
+
+pub use peer::PeerEngine;
 
 /// The benchmarks that [`run`] knows.
 pub const NAMES: [&str; 11] =
@@ -70,6 +73,8 @@ pub struct BenchArgs {
     pub is_quick: bool,
     /// Worker threads of both contestants; `None` is one per hardware thread.
     pub threads: Option<usize>,
+    /// `tpch`: engines next to which its queries are measured, too.
+    pub peers: Vec<PeerEngine>,
 }
 
 /// What the benchmarks share.
@@ -78,6 +83,7 @@ struct Setup {
     scale_factor: f64,
     values: Option<u64>,
     threads: usize,
+    peers: Vec<PeerEngine>,
     is_quick: bool,
     is_directory_given: bool,
     console: Console,
@@ -105,6 +111,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
         scale_factor,
         values: args.values,
         threads: args.threads.unwrap_or(hardware_threads).max(1),
+        peers: args.peers.clone(),
         is_quick: args.is_quick,
         is_directory_given: args.directory.is_some(),
         console: Console,
@@ -193,6 +200,7 @@ mod tests {
             json: Some(json.path().to_path_buf()),
             is_quick: true,
             threads: Some(threads),
+            peers: Vec::new(),
         };
         run(args).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{name} left files");

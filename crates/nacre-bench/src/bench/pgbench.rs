@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 /// Fetches a table by psycopg 3 and prints the seconds that it took.
 const FETCH: &str = include_str!("fetch.py");
 
-/// Variable of the environment with a Python that has psycopg.
+/// Variable of the environment with a Python that has psycopg and other engines.
 const PYTHON: &str = "NACRE_BENCH_PYTHON";
 
 /// Where a server listens.
@@ -123,9 +123,14 @@ impl Programs {
     }
 }
 
+/// Returns the Python that has the modules of benchmarks, if any has.
+pub(super) fn python() -> PathBuf {
+    std::env::var_os(PYTHON).map_or_else(|| "python3".into(), PathBuf::from)
+}
+
 /// Returns a Python that has psycopg, if there is one.
 pub(super) fn python_with_psycopg() -> Option<PathBuf> {
-    let python = std::env::var_os(PYTHON).map_or_else(|| "python3".into(), PathBuf::from);
+    let python = python();
     let mut command = Command::new(&python);
     command.args(["-c", "import psycopg"]).stdin(Stdio::null()).stdout(Stdio::null());
     run_program(&mut command).ok().map(|_| python)

@@ -5,6 +5,9 @@
 //! partitions and threads. Kept equal: the queries, exact decimal literals, a warm page cache, and
 //! turns: after one unmeasured run each, whose answers must be equal, the two run one after
 //! the other for every repetition. Medians are reported.
+//!
+//! With `--peers`, also: how fast are the queries next to other engines ([`super::peer`]), each in a
+//! process of its own, with as many threads? Their answers are read, not compared.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use nacre_ingest::Progress;
 
+use super::peer::{PeerEngine, PeerProcess};
 use crate::bench::{Setup, parquet};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -67,7 +71,8 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         theirs.push(their_time);
     }
     let (ours, theirs) = (geometric_mean_ms(&ours), geometric_mean_ms(&theirs));
-    contest.report_query(report, "geomean", "tpch-geomean", ours, theirs)
+    contest.report_query(report, "geomean", "tpch-geomean", ours, theirs)?;
+    contest.measure_peers(report, &files, repetitions).await
 }
 
 /// Says what two encoded replicas take next to one copy that is not encoded.
@@ -118,6 +123,90 @@ impl Contest<'_> {
             their_times.push(start.elapsed());
         }
         Ok((median(&our_times), median(&their_times)))
+    }
+
+    /// Measures the queries next to the peers that are there.
+    async fn measure_peers(
+        &self,
+        report: &mut Report,
+        files: &[CsvFile],
+        repetitions: usize,
+    ) -> Result<()> {
+        let (setup, console) = (self.setup, self.setup.console);
+        let mut peers = Vec::new();
+        for engine in &setup.peers {
+            setup.interrupt.check()?;
+            let directory = setup.workspace.path();
+            match PeerProcess::start(*engine, files, directory, setup.threads)? {
+                Some(peer) => peers.push((*engine, peer)),
+                None => console.line(format_args!(
+                    "\n{} was not found: no module of it in the Python of NACRE_BENCH_PYTHON",
+                    engine.name()
+                ))?,
+            }
+        }
+        if peers.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<String> = peers
+            .iter()
+            .map(|(engine, peer)| format!("{} {}", engine.name(), peer.version))
+            .collect();
+        console.line(format_args!(
+            "\nNext to other engines, warm, median of {repetitions} runs in turn, ms; ratio to the \
+             fastest of them\n   query         Nacre {}   ratio",
+            names.iter().map(|name| format!("{name:>18}")).collect::<String>()
+        ))?;
+        let mut ratios = Vec::new();
+        for query in &QUERIES {
+            let (ours, theirs) = self.time_beside(query, &mut peers, repetitions).await?;
+            for ((engine, _), time) in peers.iter().zip(&theirs) {
+                let structure = format!("query/tpch-q{:02}-peers", query.number);
+                let id = format!("{structure}/nacre/{},peer={}", self.parameters, engine.name());
+                let measurement =
+                    Measurement::new(id, ms(ours), "ms").against(engine.name(), ms(*time));
+                report.add(&measurement.emulated(self.nacre.is_emulated()))?;
+            }
+            let fastest = theirs.iter().min().copied().unwrap_or_default();
+            let ratio = ms(ours) / ms(fastest).max(1e-6);
+            ratios.push(ratio.ln());
+            let columns: String =
+                theirs.iter().map(|time| format!("{:>18.1}", ms(*time))).collect();
+            console.line(format_args!(
+                "   {:<8} {:>10.1} {columns} {ratio:>7.2}",
+                query.name,
+                ms(ours)
+            ))?;
+        }
+        let mean = (ratios.iter().sum::<f64>() / ratios.len().max(1) as f64).exp();
+        console.line(format_args!("   geometric mean of the ratios {mean:.2}"))
+    }
+
+    /// Returns the medians of a query, Nacre's first.
+    async fn time_beside(
+        &self,
+        query: &Query,
+        peers: &mut [(PeerEngine, PeerProcess)],
+        repetitions: usize,
+    ) -> Result<(Duration, Vec<Duration>)> {
+        let sql = query.sql(self.setup.scale_factor);
+        let (mut ours, mut theirs) = (Vec::new(), vec![Vec::new(); peers.len()]);
+        // The first round is not measured.
+        for round in 0..=repetitions {
+            self.setup.interrupt.check()?;
+            let start = Instant::now();
+            self.nacre.query(&sql).await?;
+            let own = start.elapsed();
+            let mut others = Vec::new();
+            for (_, peer) in peers.iter_mut() {
+                others.push(peer.run(&sql)?);
+            }
+            if round > 0 {
+                ours.push(own);
+                theirs.iter_mut().zip(others).for_each(|(all, time)| all.push(time));
+            }
+        }
+        Ok((median(&ours), theirs.iter().map(|times| median(times)).collect()))
     }
 
     fn report_load(

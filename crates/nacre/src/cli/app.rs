@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
+use nacre_bench::bench::BenchArgs;
 use nacre_bench::calibrate::CalibrateArgs;
 use nacre_bench::demo::DemoArgs;
 use nacre_simd::{Flavour, SIMD_VARIABLE};
@@ -83,7 +84,7 @@ fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
         BenchSubject::Ssb(given) => given.named("ssb"),
         BenchSubject::Tatp(given) => given.named("tatp"),
         BenchSubject::Tpcc(given) => given.named("tpcc"),
-        BenchSubject::Tpch(given) => given.named("tpch"),
+        BenchSubject::Tpch(given) => BenchArgs { peers: given.peers, ..given.data.named("tpch") },
         BenchSubject::Replication(given) => {
             return nacre_bench::replication::run(&(*given).into());
         }

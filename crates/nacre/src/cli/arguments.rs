@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use nacre_bench::bench::BenchArgs;
+use nacre_bench::bench::{BenchArgs, PeerEngine};
 use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
 use nacre_server::TlsMode;
 use nacre_store::RestoreTarget;
@@ -370,7 +370,7 @@ pub(super) enum BenchSubject {
     /// Orders of a wholesale supplier, with and without versions and a redo log.
     Tpcc(CountArguments),
     /// The 22 TPC-H queries next to DataFusion over Parquet.
-    Tpch(DataArguments),
+    Tpch(TpchArguments),
     /// What replicas of persistent memory cost, by mechanism, next to libpmemobj if it is built in.
     #[command(after_long_help = REPLICATION_NOTES)]
     Replication(Box<ReplicationArguments>),
@@ -394,6 +394,17 @@ pub(super) struct DataArguments {
     /// Worker threads of both contestants [default: one per hardware thread].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) threads: Option<u16>,
+}
+
+/// Arguments of `nacre bench tpch`.
+#[derive(Args, Debug)]
+pub(super) struct TpchArguments {
+    #[command(flatten)]
+    pub(super) data: DataArguments,
+    /// Also measure the queries next to these engines: duckdb, hyper, of the Python that
+    /// NACRE_BENCH_PYTHON names [default: python3].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) peers: Vec<PeerEngine>,
 }
 
 /// Arguments of the benchmarks of transactions.
@@ -536,6 +547,7 @@ impl DataArguments {
             json: self.json,
             is_quick: self.quick,
             threads: self.threads.map(usize::from),
+            peers: Vec::new(),
         }
     }
 }
@@ -551,6 +563,7 @@ impl CountArguments {
             json: self.json,
             is_quick: self.quick,
             threads: None,
+            peers: Vec::new(),
         }
     }
 }
@@ -566,6 +579,7 @@ impl ValueArguments {
             json: self.json,
             is_quick: self.quick,
             threads: self.threads.map(usize::from),
+            peers: Vec::new(),
         }
     }
 }
