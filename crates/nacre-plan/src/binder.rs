@@ -12,6 +12,7 @@
 //! PostgreSQL 15 documentation, chapters 4 (syntax), 7 (queries) and 10 (types).
 
 mod aggregation;
+mod array_values;
 mod arrays;
 mod calls;
 mod coercions;
@@ -24,6 +25,7 @@ mod labels;
 mod lateral;
 mod literals;
 mod operators;
+mod ordered_calls;
 mod ordering;
 mod parameters;
 mod predicates;

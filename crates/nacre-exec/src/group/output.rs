@@ -1,5 +1,6 @@
 //! From rows of groups to vectors.
 
+use super::collected::{collected_rows, moment_bytes};
 use super::keys::append_string;
 use super::layout::{GroupAggregate, GroupKey, GroupPlan, StateKind};
 use super::state::{OVERFLOW_BIT, exact_sum, wide};
@@ -121,6 +122,18 @@ fn put_states(
                     values.push(&table.heap[state[0] as usize..(state[0] + state[1]) as usize]);
                 }
                 state[2] > 0
+            }
+            StateKind::Collected => {
+                if let VectorValues::Bytes(values) = &mut out.values {
+                    values.push(&table.heap[collected_rows(state)]);
+                }
+                true
+            }
+            StateKind::Moments(_) => {
+                if let VectorValues::Bytes(values) = &mut out.values {
+                    values.push(&moment_bytes(state));
+                }
+                true
             }
             StateKind::SumExact => {
                 if let VectorValues::Bytes(values) = &mut out.values {

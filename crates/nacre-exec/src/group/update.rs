@@ -2,6 +2,7 @@
 
 use nacre_simd::Flavour;
 
+use super::collected::{add_moment, collect_rows};
 use super::layout::{GroupAggregate, GroupPlan, StateKind};
 use super::state::{add_exact, add_sum, take_bytes, take_exact, take_float, take_int};
 use super::table::GroupTable;
@@ -159,7 +160,13 @@ pub(super) fn by_rows(
                 });
             });
         }
-        (StateKind::ExtremeExact { .. } | StateKind::SumExact, _) => {
+        (
+            StateKind::ExtremeExact { .. }
+            | StateKind::SumExact
+            | StateKind::Collected
+            | StateKind::Moments(_),
+            _,
+        ) => {
             return exact_by_rows(kind, column, (rows, active), (words, heap), state);
         }
         _ => debug_assert!(false, "an aggregate over other values"),
@@ -167,7 +174,7 @@ pub(super) fn by_rows(
     Ok(())
 }
 
-/// Adds numerics of any scale of active rows to the words of sums, which `state` tells.
+/// Adds byte strings of active rows, such as numerics of any scale, to states, which `state` tells.
 fn exact_by_rows(
     kind: StateKind,
     column: &ColumnVector,
@@ -182,6 +189,8 @@ fn exact_by_rows(
             let state = &mut words[state(row)];
             outcome = column.with_bytes(row, reader.as_ref(), |value| match kind {
                 StateKind::ExtremeExact { is_max } => take_exact(is_max, state, heap, value),
+                StateKind::Collected => collect_rows(state, heap, value),
+                StateKind::Moments(kind) => add_moment(kind, state, value),
                 _ => add_exact(state, heap, value, 1),
             });
         }

@@ -22,7 +22,7 @@ use numerics::{common_scale, numeric_parts};
 
 use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{key_node, rounded_node};
+use super::exact_nodes::{form_key_node, key_node, rounded_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
@@ -344,6 +344,10 @@ impl<'c> ExpressionLowering<'c> {
             (Form::Date, Form::Timestamp) => return self.compare_days(op, left, right),
             (Form::Timestamp, Form::Date) => return self.compare_days(op.flipped(), right, left),
             (Form::Padded { .. }, Form::Padded { .. }) => (left.id, right.id),
+            (Form::Packed { .. }, Form::Packed { .. }) => {
+                let own = form_key_node(&mut self.graph, left.id, left.form)?;
+                (own, form_key_node(&mut self.graph, right.id, right.form)?)
+            }
             (one, other) if one == other => (left.id, right.id),
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
         };
@@ -702,6 +706,10 @@ pub(super) fn equal_forms(
         (Form::Real, Form::Double) => Some((left.widened(own)?, other.id)),
         (Form::Double, Form::Real) => Some((own.id, right.widened(other)?)),
         (Form::Padded { .. }, Form::Padded { .. }) => Some((own.id, other.id)),
+        (Form::Packed { .. }, Form::Packed { .. }) => {
+            let key = form_key_node(&mut left.graph, own.id, own.form)?;
+            Some((key, form_key_node(&mut right.graph, other.id, other.form)?))
+        }
         (one, other_form) if one == other_form => Some((own.id, other.id)),
         _ => None,
     })

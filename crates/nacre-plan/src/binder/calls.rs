@@ -14,7 +14,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::subquery_joins::has_subquery;
-use crate::algebra::{BoundAggregate, ScalarExpression, ScalarKind};
+use crate::algebra::{BoundAggregate, BoundSortKey, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
 /// What a call means.
@@ -34,6 +34,13 @@ pub(super) struct ChosenFunction {
     pub(super) result: SqlType,
 }
 
+/// An aggregate with the order in which it takes rows.
+pub(super) struct OrderedCall {
+    pub(super) chosen: ChosenFunction,
+    pub(super) order_by: Vec<BoundSortKey>,
+    pub(super) is_distinct: bool,
+}
+
 impl Binder<'_> {
     pub(super) fn bind_call(
         &mut self,
@@ -47,7 +54,7 @@ impl Binder<'_> {
             _ => return Err(BindError::not_supported("functions of schemas", range)),
         };
         if !call.within_group.is_empty() {
-            return Err(BindError::not_supported("ordered sets", range));
+            return self.bind_ordered_set(call, name, place, range);
         }
         let mut arguments = Vec::new();
         let mut quantifier = SetQuantifier::Unspecified;
@@ -70,6 +77,7 @@ impl Binder<'_> {
                 arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
             }
         }
+        let written = if call.order_by.is_empty() { Vec::new() } else { arguments.clone() };
         let chosen = match self.choose_function(name, arguments, range)? {
             ChosenCall::Function(chosen) => chosen,
             ChosenCall::Cast { target, operand } => {
@@ -89,7 +97,10 @@ impl Binder<'_> {
                 if !is_star && chosen.entry.arguments.is_empty() {
                     return Err(without_star(name, range));
                 }
-                self.bind_aggregate(call, chosen, is_distinct, place, range)
+                let order_by =
+                    self.bind_inner_order(call, &written, &chosen, is_distinct, place)?;
+                let ordered = OrderedCall { chosen, order_by, is_distinct };
+                self.bind_aggregate(call, ordered, place, range)
             }
             FunctionKind::Function
                 if !is_star
@@ -187,11 +198,10 @@ impl Binder<'_> {
         self.coerce_to_boolean(filter, "FILTER").map(Some)
     }
 
-    fn bind_aggregate(
+    pub(super) fn bind_aggregate(
         &mut self,
         call: &FunctionCall,
-        chosen: ChosenFunction,
-        is_distinct: bool,
+        ordered: OrderedCall,
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
@@ -200,19 +210,18 @@ impl Binder<'_> {
             return Err(BindError::new("42803", message, range));
         }
         let filter = self.bind_call_filter(call, place)?;
-        if !call.order_by.is_empty() {
-            return Err(BindError::not_supported("aggregates with ORDER BY", range));
-        }
+        let OrderedCall { chosen, order_by, is_distinct } = ordered;
         let ChosenFunction { entry: function, arguments, result } = chosen;
-        if filter.is_some() && arguments.iter().any(has_subquery) {
+        let keys = || order_by.iter().map(|key| &key.value);
+        if filter.is_some() && arguments.iter().chain(keys()).any(has_subquery) {
             return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
         }
         let mut columns = HashSet::new();
-        arguments.iter().chain(&filter).for_each(|one| one.collect_columns(&mut columns));
+        let all = arguments.iter().chain(keys()).chain(&filter);
+        all.for_each(|one| one.collect_columns(&mut columns));
         if !columns.is_empty() && !columns.iter().any(|column| place.scope.has_column(*column)) {
             return Err(BindError::not_supported("aggregates of an outer query", range));
         }
-        let order_by = Vec::new();
         let call = BoundAggregate { function, arguments, is_distinct, order_by, filter, result };
         Ok(ScalarExpression::new(ScalarKind::Aggregate(Box::new(call)), result, range))
     }
@@ -240,7 +249,11 @@ pub(super) fn apply(
 }
 
 /// An aggregate within the arguments of another one has words of its own.
-fn nested_error(error: BindError, place: ExpressionPlace<'_>, is_aggregate: bool) -> BindError {
+pub(super) fn nested_error(
+    error: BindError,
+    place: ExpressionPlace<'_>,
+    is_aggregate: bool,
+) -> BindError {
     let is_nested = is_aggregate && place.allows_aggregates && error.sql_state == "42803";
     let words = ["aggregate functions are not allowed", "grouping operations are not allowed"];
     if !is_nested || !words.iter().any(|words| error.text.message.starts_with(words)) {

@@ -118,7 +118,12 @@ impl Binder<'_> {
             ExpressionKind::Literal(literal) => self.bind_literal(literal, range),
             ExpressionKind::TypedLiteral(literal) => self.bind_typed_literal(literal, range),
             ExpressionKind::Parameter(number) => self.bind_parameter(*number, range),
-            ExpressionKind::Column(path) => self.bind_column(path, place.scope, range),
+            ExpressionKind::Column(path) => self.bind_path(path, place, range),
+            ExpressionKind::Array(nodes) => self.bind_array(nodes, None, place, range),
+            ExpressionKind::Indirection { operand, steps } => {
+                let operand = self.bind(operand, place)?;
+                self.bind_subscripts(operand, steps, place, range)
+            }
             ExpressionKind::Operation { first, links } => self.bind_operation(first, links, place),
             ExpressionKind::Prefix { operator, operand } => {
                 if let Some(literal) = negated_number(operator, operand) {
@@ -149,7 +154,12 @@ impl Binder<'_> {
             ExpressionKind::Like(test) => self.bind_like(test, place, range),
             ExpressionKind::Cast { operand, type_name } => {
                 let target = self.bind_type_name(type_name)?;
-                let operand = self.bind(operand, place)?;
+                let operand = match &operand.kind {
+                    ExpressionKind::Array(nodes) => {
+                        self.bind_array(nodes, Some(target), place, operand.range)?
+                    }
+                    _ => self.bind(operand, place)?,
+                };
                 let mut cast = self.coerce(operand, target, CastContext::Explicit, range)?;
                 cast.range = range;
                 Ok(cast)
@@ -206,7 +216,7 @@ impl Binder<'_> {
 
     /// Binds `column` and `table.column`: of this query, else of the innermost query around it that
     /// has it.
-    fn bind_column(
+    pub(super) fn bind_column(
         &self,
         path: &ColumnPath,
         scope: &Scope,
