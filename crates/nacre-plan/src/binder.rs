@@ -24,6 +24,7 @@ mod joins;
 mod labels;
 mod lateral;
 mod literals;
+mod named_arguments;
 mod operators;
 mod ordered_calls;
 mod ordering;

@@ -866,3 +866,9 @@ select b'12'
 select x'g'
 select distinct s::json from t
 select distinct array[a], array[s] from t
+select make_interval(days => a), make_interval(1, mins => 2), make_interval(a), make_date(day => 1, month => 2, year => a) from t
+select make_interval(days => 1, days => 2)
+select make_interval(days => 1, 2)
+select make_interval(nope => 1), 1
+select make_date(day => 'x', month => 2, year => 3)
+select x[1:2], x[:k] from (select array[a] as x, k from t) u

@@ -349,6 +349,10 @@ impl<'c> ExpressionLowering<'c> {
                 (own, form_key_node(&mut self.graph, right.id, right.form)?)
             }
             (one, other) if one == other => (left.id, right.id),
+            (Form::Packed { .. }, Form::Padded { .. })
+            | (Form::Padded { .. }, Form::Packed { .. }) => {
+                return Err(LoweringError::not_supported("comparisons of unknown lengths"));
+            }
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
         };
         self.boolean(ExpressionNode::Compare { op, left, right })
@@ -739,7 +743,7 @@ fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResu
             Err(LoweringError::not_supported("a choice of characters of different lengths"))
         }
         (form, other) if form == other && form != (Form::Padded { chars: None }) => Ok(form),
-        (Form::Padded { .. }, _) => {
+        (Form::Padded { .. }, _) | (Form::Packed { .. }, Form::Padded { .. }) => {
             Err(LoweringError::not_supported("a choice of characters of unknown lengths"))
         }
         _ => Err(LoweringError::contradiction("a choice of values of different types")),

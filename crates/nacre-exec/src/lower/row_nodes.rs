@@ -24,7 +24,9 @@ use crate::error::{ExecError, ExecResult};
 use crate::expression::{
     ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
 };
-use crate::value::{IntBounds, ScalarValue, ValueClass, encode_exact, encode_failure};
+use crate::value::{
+    IntBounds, ScalarValue, ValueClass, encode_exact, encode_failure, encode_packed,
+};
 use crate::vector::{ColumnVector, VectorValues};
 
 /// Most nodes of an expression: each takes up to a kilobyte of stack, and a microsecond.
@@ -88,7 +90,7 @@ pub(super) fn form_of_rows(sql_type: SqlType, may_fail: bool) -> Option<ValueFor
     match sql_type.kind() {
         TypeKind::Numeric(_) => Some(ValueForm::Exact { may_fail }),
         // How many blanks a string has depends on the value.
-        TypeKind::Bpchar(_) => None,
+        TypeKind::Bpchar(_) => Some(ValueForm::Packed { has_keys: true }),
         _ => ValueForm::of_null(sql_type),
     }
 }
@@ -167,6 +169,9 @@ pub(super) fn physical_value(
     match value {
         Ok(SqlValue::Null) => return Ok(ScalarValue::Null(ValueClass::Bool)),
         Ok(SqlValue::Numeric(value)) => encode_exact(&value, &mut bytes),
+        Ok(SqlValue::Text(text) | SqlValue::Padded(text)) if sql_type.oid() == TypeOid::BPCHAR => {
+            encode_packed(&SqlValue::Padded(text), &mut bytes);
+        }
         Ok(value) => {
             // Of types that have a form only infinite dates and timestamps have none.
             let constant = ValueForm::of_constant(&value, sql_type);

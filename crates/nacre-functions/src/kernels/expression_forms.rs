@@ -22,10 +22,11 @@ const ANY_ARRAY: TypeOid = TypeOid(2277);
 /// Symbols of comparisons.
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
-const FORMS: [(&str, ScalarKernel); 15] = [
+const FORMS: [(&str, ScalarKernel); 16] = [
     ("array", ScalarKernel::total(|values, context| Ok(array_of(values.to_vec(), context)?))),
     ("array of arrays", ScalarKernel::partial(array_of_arrays)),
     ("subscript", ScalarKernel::total(|values, _| element_at(values))),
+    ("slice", ScalarKernel::partial(|values, _| slice_of(values))),
     ("any =", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_eq))),
     ("any <>", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_ne))),
     ("any <", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_lt))),
@@ -71,6 +72,11 @@ pub fn array_form(is_of_arrays: bool) -> Option<&'static FunctionEntry> {
 /// Returns what takes an element of an array by its subscripts.
 pub fn subscript_form() -> Option<&'static FunctionEntry> {
     form("subscript")
+}
+
+/// Returns what takes the elements of an array between two subscripts.
+pub fn slice_form() -> Option<&'static FunctionEntry> {
+    form("slice")
 }
 
 /// Returns what compares a value with the elements of an array, by the symbol of an operator.
@@ -156,6 +162,25 @@ fn element_at(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
         }
     }
     Ok(own.elements().get(place).cloned().unwrap_or(SqlValue::Null))
+}
+
+/// Returns the elements between two subscripts, as far as they are there.
+fn slice_of(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
+    let [SqlValue::Array(own), SqlValue::Integer(low), SqlValue::Integer(high)] = values else {
+        return Ok(SqlValue::Null);
+    };
+    let dimension = match own.dimensions() {
+        [] => return Ok(values[0].clone()),
+        [dimension] => dimension,
+        _ => return Err(ValueError::not_supported("slices of arrays of several dimensions")),
+    };
+    let offset = |subscript: i32| i64::from(subscript) - i64::from(dimension.lower_bound);
+    let start = offset(*low).max(0);
+    let end = (offset(*high) + 1).min(dimension.length as i64);
+    // Both lie within the array if there is anything between.
+    let part = if start < end { start as usize..end as usize } else { 0..0 };
+    let elements = own.elements()[part].to_vec();
+    Ok(SqlValue::Array(Box::new(SqlArray::from_elements(own.element_type(), elements))))
 }
 
 /// Compares a value with all elements of an array up to one for which the comparison is `decisive`.

@@ -6,15 +6,15 @@
 //! x[2], (array[a, b])[1] an element, null outside of the array
 //! ```
 
-use nacre_functions::kernels::{array_form, subscript_form};
+use nacre_functions::kernels::{array_form, slice_form, subscript_form};
 use nacre_syntax::SourceRange;
 use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep};
-use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
+use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
-use crate::algebra::{ScalarExpression, ScalarKind};
+use crate::algebra::{ConstantValue, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
 impl Binder<'_> {
@@ -106,19 +106,42 @@ impl Binder<'_> {
                 format!("cannot subscript type {name} because it does not support subscripting");
             return Err(BindError::new("42804", message, range));
         };
+        if let [IndirectionStep::Slice(low, high)] = steps {
+            let mut arguments = vec![array];
+            for (bound, missing) in [(low, i32::MIN), (high, i32::MAX)] {
+                arguments.push(match bound {
+                    Some(bound) => self.bind_subscript(bound, place)?,
+                    None => {
+                        let kind = ScalarKind::Constant(ConstantValue(SqlValue::Integer(missing)));
+                        ScalarExpression::new(kind, SqlType::INTEGER, range)
+                    }
+                });
+            }
+            let (function, sql_type) = (slice_form().ok_or_else(unknown)?, arguments[0].sql_type);
+            let kind = ScalarKind::Function { function, arguments };
+            return Ok(ScalarExpression::new(kind, sql_type, range));
+        }
         let mut arguments = vec![array];
         for step in steps {
             let IndirectionStep::Element(subscript) = step else { return Err(unknown()) };
-            let subscript = self.bind(subscript, place)?;
-            let own = subscript.range;
-            let subscript = self.coerce(subscript, SqlType::INTEGER, CastContext::Assignment, own);
-            arguments.push(subscript.map_err(|error| match error.sql_state {
-                "42846" => BindError::new("42804", "array subscript must have type integer", own),
-                _ => error,
-            })?);
+            arguments.push(self.bind_subscript(subscript, place)?);
         }
         let function = subscript_form().ok_or_else(unknown)?;
         let kind = ScalarKind::Function { function, arguments };
         Ok(ScalarExpression::new(kind, element, range))
+    }
+
+    fn bind_subscript(
+        &mut self,
+        node: &ExpressionNode,
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        let subscript = self.bind(node, place)?;
+        let range = subscript.range;
+        let subscript = self.coerce(subscript, SqlType::INTEGER, CastContext::Assignment, range);
+        subscript.map_err(|error| match error.sql_state {
+            "42846" => BindError::new("42804", "array subscript must have type integer", range),
+            _ => error,
+        })
     }
 }

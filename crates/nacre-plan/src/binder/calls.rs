@@ -13,6 +13,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
+use super::named_arguments::default_of;
 use super::subquery_joins::has_subquery;
 use crate::algebra::{BoundAggregate, BoundSortKey, ScalarExpression, ScalarKind};
 use crate::error::BindError;
@@ -60,8 +61,11 @@ impl Binder<'_> {
         let mut quantifier = SetQuantifier::Unspecified;
         let is_star = matches!(call.arguments, CallArguments::Star);
         if let CallArguments::List { quantifier: own, items, is_variadic } = &call.arguments {
-            if *is_variadic || items.iter().any(|item| item.name.is_some()) {
-                return Err(BindError::not_supported("named and VARIADIC arguments", range));
+            if *is_variadic {
+                return Err(BindError::not_supported("VARIADIC arguments", range));
+            }
+            if items.iter().any(|item| item.name.is_some()) {
+                return self.bind_named_call(call, name, place, range);
             }
             quantifier = *own;
             let is_aggregate = call.window.is_none()
@@ -149,7 +153,7 @@ impl Binder<'_> {
         let call =
             CallSignature { name, arguments: &types, argument_names: &[], is_variadic: false };
         let resolved = resolve_function(call)
-            .map_err(|error| function_error(error, name, &arguments, range))?;
+            .map_err(|error| function_error(error, name, (&arguments, &[]), range))?;
         let (entry, parameters, result) = match resolved {
             ResolvedFunction::Cast(target) => {
                 let target = SqlType::new(target);
@@ -168,8 +172,13 @@ impl Binder<'_> {
                     range,
                 ));
             }
-            ResolvedFunction::Function { default_count: 1.., .. } => {
-                return Err(BindError::not_supported("arguments left out", range));
+            ResolvedFunction::Function { entry, default_count: 1.., .. } => {
+                for index in arguments.len()..entry.arguments.len() {
+                    let default = default_of(entry, index, range);
+                    let unknown = || BindError::not_supported("arguments left out", range);
+                    arguments.push(default.ok_or_else(unknown)?);
+                }
+                return self.choose_function(name, arguments, range);
             }
             ResolvedFunction::Function { entry, parameters, result, .. } => {
                 (entry, parameters, SqlType::new(result))
@@ -263,14 +272,23 @@ pub(super) fn nested_error(
     BindError { text: nacre_types::ErrorText { message, ..error.text }, ..error }
 }
 
-fn function_error(
+/// The error of a call of which no function is meant; the last arguments have names.
+pub(super) fn function_error(
     error: FunctionCallError,
     name: &str,
-    arguments: &[ScalarExpression],
+    (arguments, names): (&[ScalarExpression], &[&str]),
     range: SourceRange,
 ) -> BindError {
-    let names: Vec<String> = arguments.iter().map(|one| one.sql_type.plain_name()).collect();
-    let call = format!("{name}({})", names.join(", "));
+    let unnamed = arguments.len() - names.len();
+    let word = |(index, one): (usize, &ScalarExpression)| {
+        let type_name = one.sql_type.plain_name();
+        match index.checked_sub(unnamed).and_then(|index| names.get(index)) {
+            Some(name) => format!("{name} => {type_name}"),
+            None => type_name,
+        }
+    };
+    let words: Vec<String> = arguments.iter().enumerate().map(word).collect();
+    let call = format!("{name}({})", words.join(", "));
     match error {
         FunctionCallError::NotFound | FunctionCallError::Inconsistent => {
             BindError::new("42883", format!("function {call} does not exist"), range).with_hint(
