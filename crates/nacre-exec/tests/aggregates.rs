@@ -221,7 +221,19 @@ const ARRAYS: &[&str] = &[
     "select id from t, (select array_agg(distinct k) as x from t) u where t.a = any (u.x)",
     "select s = any (x) from t, (values (array['apple', null])) v(x) where id < 20",
     "select x = array[1, 2], x || 3, array_length(x, 1) from (values (array[1, 2])) v(x)",
+    "select (a, k) = (3, 4), (a, k) <> (3, 4), (a, k) < (3, 4), (a, s) >= (k, 'b'), (a, k, id) <= (3, 4, 7), \
+     (a, k) > (id, null) from t where id < 60",
+    "select (a, k) is null, (a, k) is not null, (a, k) is distinct from (3, null), (a, k) is not \
+     distinct from (a, k) from t where id < 60",
+    "select id from t where (a, k) in ((3, 4), (-2, 5), (k, a)) or (a, k) not in ((a, k), (1, null))",
+    "select t.id, u.id from t, t u where (t.a, t.k) = (u.k, u.a) and t.id < 40 and u.id < 40",
     "select array[array[a], case when id > 3 then array[a] else array[a, k] end] from t",
+    "select (a, k) = (3, 4), (a, k) <> (3, 4), (a, k) < (3, 4), (a, s) >= (k, 'b'), (a, k, id) <= (3, 4, 7), \
+     (a, k) > (id, null) from t where id < 60",
+    "select (a, k) is null, (a, k) is not null, (a, k) is distinct from (3, null), (a, k) is not \
+     distinct from (a, k) from t where id < 60",
+    "select id from t where (a, k) in ((3, 4), (-2, 5), (k, a)) or (a, k) not in ((a, k), (1, null))",
+    "select t.id, u.id from t, t u where (t.a, t.k) = (u.k, u.a) and t.id < 40 and u.id < 40",
     "select array[array[a], case when id > 200 then array[a] end] from t where a is null",
     "select id from t where s = any (array[]::text[]) or s <> all (array[upper(s), 'x'])",
     "select array[]",
@@ -290,7 +302,6 @@ const TYPES: &[&str] = &[
      like 'x%', coalesce(c, 'x') || '|' from t where id < 20",
     "select id from t where coalesce(c, 'x') in ('x', 'yy') order by coalesce(c, 'x') desc, id",
     "select t.id, u.id from t, t u where coalesce(t.c, 'x') = u.c and t.id < 9 and u.id < 9",
-    "select coalesce(c, 'x') from t union select c from t",
     "select sum(distinct case when o then n else 0 end) from t",
 ];
 

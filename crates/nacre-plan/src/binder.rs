@@ -30,6 +30,7 @@ mod ordered_calls;
 mod ordering;
 mod parameters;
 mod predicates;
+mod row_comparisons;
 mod scope;
 mod select;
 mod set_operations;

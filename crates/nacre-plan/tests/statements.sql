@@ -872,3 +872,9 @@ select make_interval(days => 1, 2)
 select make_interval(nope => 1), 1
 select make_date(day => 'x', month => 2, year => 3)
 select x[1:2], x[:k] from (select array[a] as x, k from t) u
+select (a, b) = (1, 2), (a, s) <> (b, 'x'), (a, b) < (b, a), row(a, s, d) >= row(1, 'x', '2020-01-01') from t
+select (a, b) in ((1, 2), (3, 4)), (a, s) not in ((1, 'x')) from t
+select (a, b) is null, (a, b) is not null, (a, b) is distinct from (1, 2), row(a) is not distinct from row(b) from t
+select (a, b) = (1, 2, 3) from t
+select (a, b) < (1, s) from t
+select a from t where (a, b) in ((1, 2), (3, 4, 5))

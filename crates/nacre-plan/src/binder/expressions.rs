@@ -8,6 +8,7 @@ use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
 
 use super::literals::negated_number;
+use super::row_comparisons::row_items;
 use super::scope::Scope;
 use super::{Binder, EXPRESSION_DEPTH_MAX, EXPRESSIONS_COPIED_MAX};
 use crate::algebra::{ScalarExpression, ScalarKind};
@@ -204,6 +205,12 @@ impl Binder<'_> {
     ) -> Result<ScalarExpression, BindError> {
         if links.len() + self.depth > EXPRESSION_DEPTH_MAX {
             return Err(too_deep(first.range));
+        }
+        if let ([OperatorLink { operator, operand }], Some(left)) = (links, row_items(first))
+            && let Some(right) = row_items(operand)
+        {
+            let symbol = self.symbol(operator)?;
+            return self.bind_row_comparison(symbol, [left, right], place, operator.range);
         }
         let mut left = self.bind(first, place)?;
         for OperatorLink { operator, operand } in links {
