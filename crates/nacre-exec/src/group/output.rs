@@ -118,27 +118,20 @@ fn put_states(
                 state[1] > 0
             }
             StateKind::ExtremeBytes { .. } | StateKind::ExtremeExact { .. } => {
-                if let VectorValues::Bytes(values) = &mut out.values {
-                    values.push(&table.heap[state[0] as usize..(state[0] + state[1]) as usize]);
-                }
+                let bytes = state[0] as usize..(state[0] + state[1]) as usize;
+                put_bytes(out, &table.heap[bytes]);
                 state[2] > 0
             }
             StateKind::Collected => {
-                if let VectorValues::Bytes(values) = &mut out.values {
-                    values.push(&table.heap[collected_rows(state)]);
-                }
+                put_bytes(out, &table.heap[collected_rows(state)]);
                 true
             }
             StateKind::Moments(_) => {
-                if let VectorValues::Bytes(values) = &mut out.values {
-                    values.push(&moment_bytes(state));
-                }
+                put_bytes(out, &moment_bytes(state));
                 true
             }
             StateKind::SumExact => {
-                if let VectorValues::Bytes(values) = &mut out.values {
-                    values.push(&table.heap[exact_sum(state)]);
-                }
+                put_bytes(out, &table.heap[exact_sum(state)]);
                 state[2] > 0
             }
         };
@@ -148,6 +141,13 @@ fn put_states(
     }
     out.fill_validity();
     Ok(())
+}
+
+fn put_bytes(out: &mut ColumnVector, bytes: &[u8]) {
+    match &mut out.values {
+        VectorValues::Bytes(values) => values.push(bytes),
+        values => debug_assert!(values.vector_type() == VectorType::Bytes, "no bytes"),
+    }
 }
 
 fn put_float(out: &mut ColumnVector, value: f64) {

@@ -6,7 +6,7 @@ use super::collected::{add_moment, collect_rows};
 use super::layout::{GroupAggregate, GroupPlan, StateKind};
 use super::state::{add_exact, add_sum, take_bytes, take_exact, take_float, take_int};
 use super::table::GroupTable;
-use crate::error::ExecResult;
+use crate::error::{ExecError, ExecResult};
 use crate::interpret::{GroupSums, count_ones, sum_masked};
 use crate::vector::{BitVector, ColumnVector, VectorValues};
 
@@ -160,22 +160,13 @@ pub(super) fn by_rows(
                 });
             });
         }
-        (
-            StateKind::ExtremeExact { .. }
-            | StateKind::SumExact
-            | StateKind::Collected
-            | StateKind::Moments(_),
-            _,
-        ) => {
-            return exact_by_rows(kind, column, (rows, active), (words, heap), state);
-        }
-        _ => debug_assert!(false, "an aggregate over other values"),
+        _ => return bytes_by_rows(kind, column, (rows, active), (words, heap), state),
     }
     Ok(())
 }
 
 /// Adds byte strings of active rows, such as numerics of any scale, to states, which `state` tells.
-fn exact_by_rows(
+fn bytes_by_rows(
     kind: StateKind,
     column: &ColumnVector,
     (rows, active): (usize, Option<&BitVector>),
@@ -191,7 +182,8 @@ fn exact_by_rows(
                 StateKind::ExtremeExact { is_max } => take_exact(is_max, state, heap, value),
                 StateKind::Collected => collect_rows(state, heap, value),
                 StateKind::Moments(kind) => add_moment(kind, state, value),
-                _ => add_exact(state, heap, value, 1),
+                StateKind::SumExact => add_exact(state, heap, value, 1),
+                _ => Err(ExecError::internal("an aggregate over other values")),
             });
         }
     });

@@ -203,6 +203,24 @@ mod tests {
 
     const INTEGERS: [TypeOid; 3] = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8];
 
+    /// Types that are compared with themselves alone; the last is `anyarray`.
+    const ONE_TYPE: [TypeOid; 14] = [
+        TypeOid::NUMERIC,
+        TypeOid::TIMESTAMPTZ,
+        TypeOid::TEXT,
+        TypeOid::BPCHAR,
+        TypeOid::BOOL,
+        TypeOid::INTERVAL,
+        TypeOid::TIME,
+        TypeOid::TIMETZ,
+        TypeOid::UUID,
+        TypeOid::OID,
+        TypeOid::BYTEA,
+        TypeOid::BIT,
+        TypeOid::VARBIT,
+        TypeOid(2277),
+    ];
+
     #[test]
     fn oids_are_those_of_the_catalog() {
         let (mut comparisons, mut others) = (0, 0);
@@ -230,24 +248,7 @@ mod tests {
                         CompareOp::Gt => ">",
                         CompareOp::Ge => ">=",
                     };
-                    let one_type = [
-                        TypeOid::NUMERIC,
-                        TypeOid::TIMESTAMPTZ,
-                        TypeOid::TEXT,
-                        TypeOid::BPCHAR,
-                        TypeOid::BOOL,
-                        TypeOid::INTERVAL,
-                        TypeOid::TIME,
-                        TypeOid::TIMETZ,
-                        TypeOid::UUID,
-                        TypeOid::OID,
-                        TypeOid::BYTEA,
-                        TypeOid::BIT,
-                        TypeOid::VARBIT,
-                        // `anyarray`.
-                        TypeOid(2277),
-                    ];
-                    let is_one = one_type.contains(&entry.right) && left == Some(entry.right);
+                    let is_one = ONE_TYPE.contains(&entry.right) && left == Some(entry.right);
                     let is_right = is_one
                         || are(&INTEGERS)
                         || are(&[TypeOid::FLOAT4, TypeOid::FLOAT8])

@@ -13,6 +13,7 @@ use nacre_plan::algebra::{
     WindowColumn,
 };
 use nacre_types::SqlValue;
+use nacre_types::catalog::TypeOid;
 
 use super::aggregates::{AggregateInput, PlannedAggregate, with_results};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
@@ -263,6 +264,20 @@ fn sort_keys(
     Ok(keys)
 }
 
+/// Whether an aggregate has a value for all rows, unless they are huge.
+fn is_total(call: &BoundAggregate) -> bool {
+    let is_exact = |one: &ScalarExpression| {
+        let types = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8, TypeOid::NUMERIC];
+        types.contains(&one.sql_type.oid())
+    };
+    match call.function.name {
+        "count" | "min" | "max" | "bool_and" | "bool_or" | "every" | "string_agg"
+        | "regr_count" => true,
+        "array_agg" => call.arguments.iter().all(|one| one.sql_type.element().is_none()),
+        _ => call.arguments.iter().all(is_exact),
+    }
+}
+
 /// The functions of a node, under way.
 struct WindowLowering<'c> {
     /// The columns below the node.
@@ -379,6 +394,7 @@ impl WindowLowering<'_> {
             return Ok((WindowFunction::Aggregate(own), planned));
         }
         self.input.expressions.may_fail = may_fail;
+        self.may_fail |= !is_total(&aggregate);
         let (fold, planned) = self.input.plan_window_fold(one.column, &aggregate)?;
         Ok((WindowFunction::Fold(fold), planned))
     }

@@ -199,7 +199,7 @@ fn evaluate_call(
         WindowFunction::FirstValue { .. }
         | WindowFunction::LastValue { .. }
         | WindowFunction::NthValue { .. } => evaluate_position(function, view, out),
-        WindowFunction::Fold(_) => return Err(ExecError::internal("a fold of several results")),
+        WindowFunction::Fold(_) => Err(ExecError::internal("a fold of several results")),
         WindowFunction::Aggregate(call) => match call.function {
             AggregateFunction::CountRows | AggregateFunction::Count => {
                 evaluate_count(call, view, out)

@@ -23,7 +23,7 @@ const ANY_ARRAY: TypeOid = TypeOid(2277);
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
 const FORMS: [(&str, ScalarKernel); 16] = [
-    ("array", ScalarKernel::total(|values, context| Ok(array_of(values.to_vec(), context)?))),
+    ("array", ScalarKernel::total(|values, context| array_of(values.to_vec(), context))),
     ("array of arrays", ScalarKernel::partial(array_of_arrays)),
     ("subscript", ScalarKernel::total(|values, _| element_at(values))),
     ("slice", ScalarKernel::partial(|values, _| slice_of(values))),

@@ -9,6 +9,8 @@ use super::{KernelContext, ScalarKernel};
 /// Microseconds that 64 bits do not hold.
 const MICROS_BEYOND: f64 = 9.2e18;
 
+const MAKE_INTERVAL: &str = "make_interval(int4,int4,int4,int4,int4,int4,float8)";
+
 pub(super) const KERNELS: &[KernelRow] = &[
     (
         "interval_pl(interval,interval)",
@@ -48,7 +50,7 @@ pub(super) const KERNELS: &[KernelRow] = &[
         "justify_interval(interval)",
         ScalarKernel::partial(|values, _| made(interval(values, 0)?.justify())),
     ),
-    ("make_interval(int4,int4,int4,int4,int4,int4,float8)", ScalarKernel::partial(made_of_fields)),
+    (MAKE_INTERVAL, ScalarKernel::partial(made_of_fields)),
     ("isfinite(interval)", ScalarKernel::total(|_, _| Ok(SqlValue::Boolean(true)))),
 ];
 

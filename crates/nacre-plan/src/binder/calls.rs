@@ -7,7 +7,7 @@ use nacre_functions::resolution::{
     CallSignature, FunctionCallError, ResolvedFunction, resolve_function,
 };
 use nacre_syntax::SourceRange;
-use nacre_syntax::{CallArguments, FunctionCall, SetQuantifier};
+use nacre_syntax::{CallArgument, CallArguments, FunctionCall, SetQuantifier};
 use nacre_types::SqlType;
 use nacre_types::catalog::{CastContext, TypeOid};
 
@@ -57,30 +57,18 @@ impl Binder<'_> {
         if !call.within_group.is_empty() {
             return self.bind_ordered_set(call, name, place, range);
         }
-        let mut arguments = Vec::new();
-        let mut quantifier = SetQuantifier::Unspecified;
-        let is_star = matches!(call.arguments, CallArguments::Star);
-        if let CallArguments::List { quantifier: own, items, is_variadic } = &call.arguments {
-            if *is_variadic {
+        let (quantifier, items) = match &call.arguments {
+            CallArguments::Star => (SetQuantifier::Unspecified, &[][..]),
+            CallArguments::List { is_variadic: true, .. } => {
                 return Err(BindError::not_supported("VARIADIC arguments", range));
             }
-            if items.iter().any(|item| item.name.is_some()) {
-                return self.bind_named_call(call, name, place, range);
-            }
-            quantifier = *own;
-            let is_aggregate = call.window.is_none()
-                && nacre_functions::catalog::functions_named(name)
-                    .any(|entry| matches!(entry.kind, FunctionKind::Aggregate(_)));
-            let inner = match &call.window {
-                Some(_) => place.in_window(),
-                None if is_aggregate => place.in_aggregate(),
-                None => place,
-            };
-            for item in items {
-                let bound = self.bind(&item.value, inner);
-                arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
-            }
+            CallArguments::List { quantifier, items, .. } => (*quantifier, &items[..]),
+        };
+        if items.iter().any(|item| item.name.is_some()) {
+            return self.bind_named_call(call, name, place, range);
         }
+        let is_star = matches!(call.arguments, CallArguments::Star);
+        let arguments = self.bind_arguments(call, name, items, place)?;
         let written = if call.order_by.is_empty() { Vec::new() } else { arguments.clone() };
         let chosen = match self.choose_function(name, arguments, range)? {
             ChosenCall::Function(chosen) => chosen,
@@ -116,6 +104,30 @@ impl Binder<'_> {
             }
             _ => Err(BindError::not_supported("this kind of function", range)),
         }
+    }
+
+    /// Binds the arguments of a call, where an aggregate sees no other one.
+    fn bind_arguments(
+        &mut self,
+        call: &FunctionCall,
+        name: &str,
+        items: &[CallArgument],
+        place: ExpressionPlace<'_>,
+    ) -> Result<Vec<ScalarExpression>, BindError> {
+        let is_aggregate = call.window.is_none()
+            && nacre_functions::catalog::functions_named(name)
+                .any(|entry| matches!(entry.kind, FunctionKind::Aggregate(_)));
+        let inner = match &call.window {
+            Some(_) => place.in_window(),
+            None if is_aggregate => place.in_aggregate(),
+            None => place,
+        };
+        let mut arguments = Vec::with_capacity(items.len());
+        for item in items {
+            let bound = self.bind(&item.value, inner);
+            arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
+        }
+        Ok(arguments)
     }
 
     /// Calls a function of plain arguments. One of the grammar's own forms is named with its
