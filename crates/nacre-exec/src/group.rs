@@ -25,6 +25,7 @@
 //! hitters, flushed to overflow partitions. Differs: up to eight groups of a small domain are
 //! added up in registers, by masks.
 
+mod collected;
 mod direct;
 mod distinct;
 mod keys;

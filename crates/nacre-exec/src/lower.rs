@@ -48,6 +48,7 @@ mod exact_joins;
 mod exact_nodes;
 mod expressions;
 mod fold;
+mod folds;
 mod form;
 mod join_keys;
 mod join_sides;

@@ -11,6 +11,7 @@
 
 mod common;
 mod description;
+mod fold;
 mod node;
 mod series;
 mod window;
@@ -18,10 +19,11 @@ mod window;
 pub use crate::scan::ColumnPredicate;
 pub use common::{CommonNode, CommonScanNode};
 pub use description::OperatorDescription;
+pub use fold::{FoldCall, FoldFunction, FoldState, RowFold};
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
-    GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode,
-    RepeatNode, RowsNode, ScanNode, SortKey, SortNode,
+    GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, MomentKind, PairingKind, PhysicalPlan,
+    PlanNode, RepeatNode, RowsNode, ScanNode, SortKey, SortNode,
 };
 pub use series::{SeriesColumn, SeriesNode};
 pub use window::{

@@ -7,11 +7,16 @@
 mod bounds;
 mod constant;
 mod exact;
+mod packed;
 mod physical;
 
 pub use bounds::{IntBounds, IntLimit};
 pub use constant::ScalarValue;
 pub(crate) use exact::{
     RoundedTo, decode_exact, encode_exact, encode_failure, encode_scaled, exact_key, round_exact,
+};
+pub(crate) use packed::{
+    KeyDirection, append_sort_key, decode_packed, encode_packed, has_keys, is_packed_type,
+    packed_key,
 };
 pub use physical::{IntWidth, ValueClass, VectorType};

@@ -23,6 +23,7 @@
 
 mod evaluate;
 mod extremes;
+mod folds;
 mod frames;
 mod order;
 mod partition;

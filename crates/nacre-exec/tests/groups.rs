@@ -97,7 +97,9 @@ fn aggregate(call: &AggregateCall, rows: &[&Scalars]) -> Scalars {
         AggregateFunction::ExactMin
         | AggregateFunction::ExactMax
         | AggregateFunction::ExactSum
-        | AggregateFunction::ExactState => panic!("no numerics here"),
+        | AggregateFunction::ExactState
+        | AggregateFunction::Collect
+        | AggregateFunction::Moments(_) => panic!("no numerics and folds here"),
         AggregateFunction::DistinctState => {
             let int = |value: &&ScalarValue| match value {
                 ScalarValue::Int(value) => *value,

@@ -531,13 +531,6 @@ fn results_beyond_their_type_are_errors_where_rows_reach_them() {
 fn what_is_not_certainly_the_same_is_not_supported() {
     let (database, _) = test_database();
     for sql in [
-        "select sum(f) from t",
-        "select avg(f) from t",
-        "select stddev(f) from t",
-        "select variance(distinct a) from t",
-        "select sum(distinct f) from t",
-        "select sum(distinct case when o then n else 0 end) from t",
-        "select coalesce(c, 'x') from t",
         "select avg(a) + 1.0 / 0 from t where a > 1000 group by k",
         "select sum(case when a <> 0 then q else 0 end) from (select a, 10 / a as q from t) x",
         "select id from t join (select k, sum(n) / sum(a) as m from t group by k) x \
@@ -559,13 +552,11 @@ fn what_is_not_certainly_the_same_is_not_supported() {
 fn windows_that_are_not_certainly_the_same_are_not_supported() {
     let (database, _) = test_database();
     for sql in [
-        "select sum(f) over () from t",
-        "select sum(n / 3) over () from t",
         "select lag(c, 1, 'x') over () from t",
         "select count(*) over (order by id rows -1 preceding) from t",
         "select count(*) over (order by id rows null::bigint preceding) from t",
         "select count(*) over (order by n range -0.5 preceding) from t",
-        "select count(*) over (order by d range '1 month' preceding) from t",
+        "select count(*) over (order by d range '-1 month' preceding) from t",
         "select count(*) over (order by d range '-1 day' preceding) from t",
         "select count(*) over (order by f range 'NaN' preceding) from t",
     ] {

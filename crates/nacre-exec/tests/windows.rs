@@ -10,11 +10,12 @@ use std::cmp::Ordering;
 use nacre_column::compare_floats;
 use nacre_exec::dispatch::{QueryOptions, WorkerPool};
 use nacre_exec::plan::{
-    AggregateCall, AggregateFunction, FrameEdge, FrameExclusion, FrameOffset, FrameRange,
-    FrameUnit, PhysicalPlan, PlanNode, SortKey, WindowCall, WindowFrame, WindowFunction,
-    WindowNode, WindowNumber, WindowSpecification,
+    AggregateCall, AggregateFunction, FoldCall, FoldFunction, FoldState, FrameEdge, FrameExclusion,
+    FrameOffset, FrameRange, FrameUnit, PhysicalPlan, PlanNode, RowFold, SortKey, WindowCall,
+    WindowFrame, WindowFunction, WindowNode, WindowNumber, WindowSpecification,
 };
-use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
+use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
+use nacre_exec::vector::{ColumnVector, VectorValues};
 use nacre_exec::{ExecErrorKind, ExecResult};
 use nacre_store::{OpenOptions, Store};
 use support::{
@@ -119,7 +120,7 @@ impl<'r> Partition<'r> {
     ) -> bool {
         let steps = |offset| match offset {
             FrameOffset::Int(offset) => i128::try_from(offset).unwrap_or(1 << 100),
-            FrameOffset::Float(_) => panic!("steps are whole"),
+            FrameOffset::Float(_) | FrameOffset::Interval { .. } => panic!("steps are whole"),
         };
         let (offset, sign) = match edge {
             FrameEdge::UnboundedPreceding | FrameEdge::UnboundedFollowing => return true,
@@ -147,7 +148,9 @@ impl<'r> Partition<'r> {
                             let end = f64::from(sign as i32) * offset;
                             compare_floats(distance, end) as i128
                         }
-                        (Err(_), FrameOffset::Int(_)) => panic!("an offset of another type"),
+                        (Err(_), FrameOffset::Int(_) | FrameOffset::Interval { .. }) => {
+                            panic!("an offset of another type")
+                        }
                     }
                 }
             }
@@ -233,6 +236,13 @@ impl<'r> Partition<'r> {
             }
             WindowFunction::Aggregate(aggregate) => {
                 return aggregated(aggregate, frame);
+            }
+            WindowFunction::Fold(call) => {
+                let texts = frame.iter().filter_map(|row| match &row[call.argument] {
+                    ScalarValue::Bytes(text) => Some(text.as_slice()),
+                    _ => None,
+                });
+                ScalarValue::Bytes(texts.collect::<Vec<_>>().concat())
             }
         }]
     }
@@ -349,6 +359,44 @@ fn whole_call(function: WindowFunction) -> WindowCall {
     WindowCall { function, frame: ANY_FRAME }
 }
 
+/// Puts texts one behind the other.
+struct TextFold;
+
+struct TextState(Vec<u8>);
+
+impl RowFold for TextFold {
+    fn name(&self) -> &str {
+        "concatenation"
+    }
+
+    fn class(&self) -> ValueClass {
+        ValueClass::Bytes
+    }
+
+    fn bounds(&self) -> IntBounds {
+        IntBounds::I64
+    }
+
+    fn start(&self) -> Box<dyn FoldState> {
+        Box::new(TextState(Vec::new()))
+    }
+}
+
+impl FoldState for TextState {
+    fn add(&mut self, row: &[u8]) -> ExecResult<()> {
+        self.0.extend_from_slice(row);
+        Ok(())
+    }
+
+    fn append_value(&mut self, out: &mut ColumnVector) -> ExecResult<()> {
+        match &mut out.values {
+            VectorValues::Bytes(values) => values.push(&self.0),
+            other => panic!("{other:?}"),
+        }
+        Ok(())
+    }
+}
+
 fn aggregate(function: AggregateFunction, argument: Option<usize>) -> WindowFunction {
     WindowFunction::Aggregate(AggregateCall::new(function, argument, IntLimit::NUMERIC))
 }
@@ -420,7 +468,7 @@ fn frames(
 fn frame_calls(frames: &[WindowFrame], functions: &[WindowFunction]) -> Vec<WindowCall> {
     let of_frame = |frame: &WindowFrame| {
         let frame = *frame;
-        functions.iter().map(move |function| WindowCall { function: *function, frame })
+        functions.iter().map(move |function| WindowCall { function: function.clone(), frame })
     };
     frames.iter().flat_map(of_frame).collect()
 }
@@ -441,6 +489,7 @@ fn every_frame_has_the_rows_of_its_definition() {
         WindowFunction::FirstValue { argument: ID },
         WindowFunction::LastValue { argument: ID },
         WindowFunction::NthValue { argument: ID, position: WindowNumber::Constant(Some(3)) },
+        WindowFunction::Fold(FoldCall { fold: FoldFunction::new(TextFold), argument: TEXT }),
     ];
     for (is_descending, is_nulls_first) in
         [(false, false), (false, true), (true, false), (true, true)]
@@ -615,10 +664,10 @@ fn long_partitions_take_linear_time() {
     let plain = sliding(FrameExclusion::Nothing);
     let without = sliding(FrameExclusion::CurrentRow);
     let calls = [
-        WindowCall { function: sum, frame: plain },
-        WindowCall { function: least, frame: plain },
+        WindowCall { function: sum.clone(), frame: plain },
+        WindowCall { function: least.clone(), frame: plain },
         WindowCall { function: greatest, frame: without },
-        WindowCall { function: least, frame: without },
+        WindowCall { function: least.clone(), frame: without },
         WindowCall { function: sum, frame: WindowFrame::DEFAULT },
         WindowCall { function: least, frame: WindowFrame::DEFAULT },
     ];

@@ -27,7 +27,8 @@ const ZONE: &str = "Europe/Berlin";
 const CLOCK_FUNCTIONS: [&str; 2] = ["now", "transaction_timestamp"];
 
 /// Functions that refuse some arguments.
-const REFUSING: [&str; 8] = [
+const REFUSING: [&str; 9] = [
+    "make_interval",
     "similar_to_escape",
     "to_char",
     "width_bucket",

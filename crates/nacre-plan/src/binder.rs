@@ -12,6 +12,7 @@
 //! PostgreSQL 15 documentation, chapters 4 (syntax), 7 (queries) and 10 (types).
 
 mod aggregation;
+mod array_values;
 mod arrays;
 mod calls;
 mod coercions;
@@ -23,10 +24,13 @@ mod joins;
 mod labels;
 mod lateral;
 mod literals;
+mod named_arguments;
 mod operators;
+mod ordered_calls;
 mod ordering;
 mod parameters;
 mod predicates;
+mod row_comparisons;
 mod scope;
 mod select;
 mod set_operations;

@@ -819,3 +819,62 @@ select (select max(b) from v2 where v2.a = p.pk) from p
 select pk from p where exists (select from v1 where x = pk)
 select outer_name from v2, lateral (select 1) l
 select * from v3 where label like 'x%'
+select string_agg(s, ',' order by a desc, b nulls first) from t
+select string_agg(v, ',' order by v), string_agg(distinct v, ',' order by v) from t
+select string_agg(distinct s, ',' order by a) from t
+select string_agg(distinct s, ',' order by s, a) from t
+select array_agg(n order by a), array_agg(distinct v), array_agg(c), json_agg(d order by id) from t
+select json_agg(distinct s::json) from t
+select array_agg(a order by s::json) from t
+select string_agg(s, ',' order by sum(a)) from t
+select string_agg(s, ',' order by sum(a) over ()) from t
+select sum(a order by b) filter (where a > 1) from t
+select a from t where string_agg(s, ',' order by a) = 'x'
+select length(s order by a) from t
+select percentile_cont(0.5) within group (order by f) from t
+select percentile_cont(0.5) within group (order by a), percentile_cont('0.5') within group (order by r) from t
+select percentile_cont(array[0.5, 1]) within group (order by f), percentile_disc(array[0.5]) within group (order by d) from t
+select percentile_disc(0.5) within group (order by v), mode() within group (order by n) from t
+select percentile_cont(0.5) within group (order by s) from t
+select percentile_cont(0.5) within group (order by f, a) from t
+select percentile_cont(0.5) within group (order by f) over () from t
+select sum() within group (order by a) from t
+select abs(1) within group (order by a) from t
+select rank(1) within group (order by a), dense_rank('x', 2) within group (order by s desc, a) from t
+select percent_rank(1.5) within group (order by a), cume_dist(1) within group (order by b) from t
+select rank('x') within group (order by a) from t
+select mode() within group (order by s::json) from t
+select mode() within group (order by sum(a)) from t
+select regr_slope(f, a), corr(a, b), covar_pop(n, f), regr_count(a, a), bit_and(k), bit_xor(b), bool_or(o) from t
+select array[a, b], array[a, n, 1.5], array[s, v], array[v, v], array[c], array[d, ts] from t
+select array[array[a], array[b]], array[[1, 2], [3, 4]], array[]::text[], array[1, '2']::numeric(5, 2)[] from t
+select array[], 1
+select array[1, 'x']
+select array[1, s] from t
+select array[a, null], array[null], array['x'] from t
+select array[1, array[2]]
+select (array[a, b])[1], (array[s])[2], (array[[a]])[1][1], (array[a])[n] from t
+select (array[a])['1'], (array[a])['x'] from t
+select a[1] from t
+select t.s[1] from t
+select x[1], u.x[k], u.x from (select array[n, n] as x, k from t) u
+select a = any (array[b, b + 1]), a <> all (array[k::bigint]) from t
+select a = any (x) from (select a, array[k, k] as x from t) u
+select s = any (x) from (select s, array[v] as x from t) u
+select b'101', x'1f', B'1' || B'0', b'1' = b'1'
+select b'12'
+select x'g'
+select distinct s::json from t
+select distinct array[a], array[s] from t
+select make_interval(days => a), make_interval(1, mins => 2), make_interval(a), make_date(day => 1, month => 2, year => a) from t
+select make_interval(days => 1, days => 2)
+select make_interval(days => 1, 2)
+select make_interval(nope => 1), 1
+select make_date(day => 'x', month => 2, year => 3)
+select x[1:2], x[:k] from (select array[a] as x, k from t) u
+select (a, b) = (1, 2), (a, s) <> (b, 'x'), (a, b) < (b, a), row(a, s, d) >= row(1, 'x', '2020-01-01') from t
+select (a, b) in ((1, 2), (3, 4)), (a, s) not in ((1, 'x')) from t
+select (a, b) is null, (a, b) is not null, (a, b) is distinct from (1, 2), row(a) is not distinct from row(b) from t
+select (a, b) = (1, 2, 3) from t
+select (a, b) < (1, s) from t
+select a from t where (a, b) in ((1, 2), (3, 4, 5))

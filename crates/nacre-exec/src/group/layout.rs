@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use super::collected::MOMENT_WORDS;
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{SlotId, SlotInfo};
-use crate::plan::{AggregateCall, AggregateFunction};
+use crate::plan::{AggregateCall, AggregateFunction, MomentKind};
 use crate::value::{IntBounds, IntLimit, IntWidth, ValueClass, VectorType};
 
 /// Words before the keys.
@@ -48,6 +49,10 @@ pub(super) enum StateKind {
     ExtremeExact { is_max: bool },
     /// A sum of numerics of any scale: offset in the heap, length and room there, and a count.
     SumExact,
+    /// Byte strings one behind the other: offset, bytes and room in the heap.
+    Collected,
+    /// Sums of floats.
+    Moments(MomentKind),
 }
 
 /// An aggregate.
@@ -93,7 +98,9 @@ impl StateKind {
         match self {
             Self::Count | Self::Distinct(_) => 1,
             Self::SumNarrow | Self::SumFloat | Self::ExtremeFloat { .. } => 2,
+            Self::Moments(_) => MOMENT_WORDS,
             Self::SumWide
+            | Self::Collected
             | Self::SumExact
             | Self::DistinctSum(_)
             | Self::ExtremeInt { .. }
@@ -258,6 +265,8 @@ impl GroupPlan {
             (F::Min | F::Max, Some(ValueClass::Float32 | ValueClass::Float64)) => {
                 StateKind::ExtremeFloat { is_max }
             }
+            (F::Collect, Some(ValueClass::Bytes)) => StateKind::Collected,
+            (F::Moments(kind), Some(ValueClass::Bytes)) => StateKind::Moments(kind),
             (F::Min | F::Max, Some(ValueClass::Bytes)) => StateKind::ExtremeBytes { is_max },
             _ => return None,
         })
@@ -305,7 +314,9 @@ impl GroupPlan {
                         if is_single { VectorType::Float32 } else { VectorType::Float64 };
                     outputs.push(SlotInfo { vector_type, ..double.clone() });
                 }
-                StateKind::ExtremeBytes { .. }
+                StateKind::Collected
+                | StateKind::Moments(_)
+                | StateKind::ExtremeBytes { .. }
                 | StateKind::ExtremeExact { .. }
                 | StateKind::SumExact => {
                     outputs.push(SlotInfo { vector_type: VectorType::Bytes, ..double.clone() })

@@ -1,5 +1,6 @@
 //! From rows of groups to vectors.
 
+use super::collected::{collected_rows, moment_bytes};
 use super::keys::append_string;
 use super::layout::{GroupAggregate, GroupKey, GroupPlan, StateKind};
 use super::state::{OVERFLOW_BIT, exact_sum, wide};
@@ -118,15 +119,20 @@ fn put_states(
                 state[1] > 0
             }
             StateKind::ExtremeBytes { .. } | StateKind::ExtremeExact { .. } => {
-                if let VectorValues::Bytes(values) = &mut out.values {
-                    values.push(&table.heap[state[0] as usize..(state[0] + state[1]) as usize]);
-                }
+                let bytes = state[0] as usize..(state[0] + state[1]) as usize;
+                put_bytes(out, &table.heap[bytes]);
                 state[2] > 0
             }
+            StateKind::Collected => {
+                put_bytes(out, &table.heap[collected_rows(state)]);
+                true
+            }
+            StateKind::Moments(_) => {
+                put_bytes(out, &moment_bytes(state));
+                true
+            }
             StateKind::SumExact => {
-                if let VectorValues::Bytes(values) = &mut out.values {
-                    values.push(&table.heap[exact_sum(state)]);
-                }
+                put_bytes(out, &table.heap[exact_sum(state)]);
                 state[2] > 0
             }
         };
@@ -136,6 +142,13 @@ fn put_states(
     }
     out.fill_validity();
     Ok(())
+}
+
+fn put_bytes(out: &mut ColumnVector, bytes: &[u8]) {
+    match &mut out.values {
+        VectorValues::Bytes(values) => values.push(bytes),
+        values => debug_assert!(values.vector_type() == VectorType::Bytes, "no bytes"),
+    }
 }
 
 fn put_float(out: &mut ColumnVector, value: f64) {

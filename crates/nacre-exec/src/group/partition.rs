@@ -3,6 +3,7 @@
 //! A page holds rows and the heap that these name by offsets, nothing else, so it may go to a file
 //! and come back.
 
+use super::collected::{collected_rows, put_collected};
 use super::keys::string_len;
 use super::layout::{GroupPlan, StateKind};
 use super::state::{exact_sum, put_exact_sum};
@@ -51,6 +52,10 @@ impl RowPage {
                 own[0] = self.heap.len() as u64;
                 self.heap
                     .extend_from_slice(&heap[state[0] as usize..(state[0] + state[1]) as usize]);
+            } else if aggregate.kind == StateKind::Collected {
+                let rows = collected_rows(state);
+                put_collected(own, self.heap.len(), rows.len());
+                self.heap.extend_from_slice(&heap[rows]);
             } else if aggregate.kind == StateKind::SumExact {
                 let sum = exact_sum(state);
                 put_exact_sum(own, self.heap.len(), sum.len());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nacre_column::VECTOR_ROWS;
 
+use super::collected::end_of_batch;
 use super::layout::GroupPlan;
 use super::merge::MergedGroups;
 use super::output::put_groups;
@@ -49,6 +50,7 @@ impl PipelineSource for GroupSource {
 impl SourceRun for GroupRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
         let end = self.merged.table.len().min(self.next + VECTOR_ROWS);
+        let end = end_of_batch(&self.plan, &self.merged.table, self.next..end);
         let groups = self.next..end;
         self.next = end;
         (batch.rows, batch.selection) = (0, None);

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use nacre_column::compare_floats;
 
+use super::collected::{collect_rows, collected_rows, merge_moments};
 use super::layout::{GroupPlan, StateKind};
 use crate::error::{ExecError, ExecResult};
 use crate::value::{decode_exact, encode_exact, exact_key};
@@ -168,6 +169,10 @@ pub(super) fn merge_states(
                 to[0] = (f64::from_bits(to[0]) + f64::from_bits(from[0])).to_bits();
                 to[1] += from[1];
             }
+            StateKind::Collected => {
+                collect_rows(to, heap, &row_heap[collected_rows(from)])?;
+            }
+            StateKind::Moments(kind) => merge_moments(kind, to, from)?,
             StateKind::SumExact if from[2] > 0 => {
                 add_exact(to, heap, &row_heap[exact_sum(from)], from[2])?;
             }

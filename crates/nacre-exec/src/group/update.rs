@@ -2,10 +2,11 @@
 
 use nacre_simd::Flavour;
 
+use super::collected::{add_moment, collect_rows};
 use super::layout::{GroupAggregate, GroupPlan, StateKind};
 use super::state::{add_exact, add_sum, take_bytes, take_exact, take_float, take_int};
 use super::table::GroupTable;
-use crate::error::ExecResult;
+use crate::error::{ExecError, ExecResult};
 use crate::interpret::{GroupSums, count_ones, sum_masked};
 use crate::vector::{BitVector, ColumnVector, VectorValues};
 
@@ -159,16 +160,13 @@ pub(super) fn by_rows(
                 });
             });
         }
-        (StateKind::ExtremeExact { .. } | StateKind::SumExact, _) => {
-            return exact_by_rows(kind, column, (rows, active), (words, heap), state);
-        }
-        _ => debug_assert!(false, "an aggregate over other values"),
+        _ => return bytes_by_rows(kind, column, (rows, active), (words, heap), state),
     }
     Ok(())
 }
 
-/// Adds numerics of any scale of active rows to the words of sums, which `state` tells.
-fn exact_by_rows(
+/// Adds byte strings of active rows, such as numerics of any scale, to states, which `state` tells.
+fn bytes_by_rows(
     kind: StateKind,
     column: &ColumnVector,
     (rows, active): (usize, Option<&BitVector>),
@@ -182,7 +180,10 @@ fn exact_by_rows(
             let state = &mut words[state(row)];
             outcome = column.with_bytes(row, reader.as_ref(), |value| match kind {
                 StateKind::ExtremeExact { is_max } => take_exact(is_max, state, heap, value),
-                _ => add_exact(state, heap, value, 1),
+                StateKind::Collected => collect_rows(state, heap, value),
+                StateKind::Moments(kind) => add_moment(kind, state, value),
+                StateKind::SumExact => add_exact(state, heap, value, 1),
+                _ => Err(ExecError::internal("an aggregate over other values")),
             });
         }
     });

@@ -8,10 +8,11 @@ use nacre_plan::optimizer::determined_keys;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{
-    DeviationKind, average_node, decimal_node, deviation_node, exact_average_node, key_node,
+    DeviationKind, average_node, decimal_node, deviation_node, exact_average_node, form_key_node,
     square_node,
 };
 use super::expressions::{ExpressionLowering, LoweredExpression};
+use super::folds::FoldedResult;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::operators::{AggregateMeaning, aggregate_meaning};
 use super::relations::{guarded_column, pass_through};
@@ -34,6 +35,8 @@ pub(super) struct PlannedAggregate {
     scale: u16,
     /// The call that has the greatest scale that a row shows, if these differ.
     shown_scale: Option<usize>,
+    /// What computes the result of the column of the call, instead of all others.
+    folded: Option<FoldedResult>,
 }
 
 /// What the result of an aggregate is.
@@ -91,7 +94,7 @@ pub(super) fn lower_aggregate(
 ) -> LoweringResult<LoweredRelation> {
     let has_guard = |one: &AggregateColumn| {
         one.call.filter.is_some()
-            || one.call.arguments.iter().any(|own| own.any(&ScalarExpression::is_guard))
+            || one.call.expressions().iter().any(|own| own.any(&ScalarExpression::is_guard))
     };
     if input.column_may_fail && aggregates.iter().any(has_guard) {
         return Err(guarded_column());
@@ -161,7 +164,7 @@ pub(super) fn with_results(
     let (mut outputs, mut columns) = pass_through(&mut expressions, &columns)?;
     for one in planned.iter().filter(|one| one.place(starts).is_none()) {
         outputs.push(one.node(&mut expressions.graph, starts)?);
-        let form = ValueForm::Exact { may_fail: false };
+        let form = one.computed_form();
         columns.add(one.column, ColumnPlace { index: outputs.len() - 1, form });
     }
     let graph = expressions.graph;
@@ -182,20 +185,33 @@ impl PlannedAggregate {
     /// Makes a result that is a column of its call.
     pub(super) fn of_column(column: ColumnId, form: ValueForm) -> Self {
         let result = PlannedResult::Plain(form);
-        Self { column, call: 0, result, scale: 0, shown_scale: None }
+        Self { column, call: 0, result, scale: 0, shown_scale: None, folded: None }
+    }
+
+    /// Makes a result that is computed of the only column of a call.
+    pub(super) fn of_fold(column: ColumnId, call: usize, folded: FoldedResult) -> Self {
+        let plain = Self::of_column(column, folded.form());
+        Self { call, folded: Some(folded), ..plain }
+    }
+
+    /// Returns the form of a result that is computed.
+    fn computed_form(&self) -> ValueForm {
+        let exact = ValueForm::Exact { may_fail: false };
+        self.folded.as_ref().map_or(exact, FoldedResult::form)
     }
 
     /// Returns the only call that it is made of, if no other is part of it.
     pub(super) fn sole_call(&self) -> Option<usize> {
         let is_deviation = matches!(self.result, PlannedResult::Deviation { .. });
-        (!is_deviation && self.shown_scale.is_none()).then_some(self.call)
+        let is_sole = !is_deviation && self.shown_scale.is_none() && self.folded.is_none();
+        is_sole.then_some(self.call)
     }
 
     /// Returns the place of the result, where calls begin at those columns; `None` if it is
     /// computed of several.
     fn place(&self, starts: &[usize]) -> Option<ColumnPlace> {
         match (self.result, self.shown_scale) {
-            (PlannedResult::Plain(form), None) => {
+            (PlannedResult::Plain(form), None) if self.folded.is_none() => {
                 Some(ColumnPlace { index: starts[self.call], form })
             }
             _ => None,
@@ -205,6 +221,9 @@ impl PlannedAggregate {
     /// Adds the node that computes the result.
     fn node(&self, graph: &mut ExpressionGraph, starts: &[usize]) -> LoweringResult<ExpressionId> {
         let (index, scale) = (starts[self.call], self.scale);
+        if let Some(folded) = &self.folded {
+            return folded.node(graph, index);
+        }
         let shown = match self.shown_scale {
             Some(call) => Some(graph.column(starts[call], ValueClass::Int)?),
             None => None,
@@ -330,11 +349,11 @@ impl AggregateInput<'_> {
         let mut exact_keys = Vec::new();
         for key in keys {
             let ColumnPlace { index, form } = places.get(key.source)?;
-            if let ValueForm::Exact { .. } = form {
+            if form.has_key_node() {
                 if has_sets {
                     return Err(LoweringError::not_supported("grouping sets by quotients"));
                 }
-                exact_keys.push(self.exact_key(key, index, key_indexes)?);
+                exact_keys.push(self.exact_key(key, ColumnPlace { index, form }, key_indexes)?);
                 continue;
             }
             let id = self.expressions.graph.column(index, form.class())?;
@@ -369,23 +388,28 @@ impl AggregateInput<'_> {
         Ok(indexes)
     }
 
-    /// Adds a numeric of any scale at `index` to the keys. Of equal ones the least scale is shown.
+    /// Adds a numeric of any scale, or a packed value, to the keys. Of equal numerics the least
+    /// scale is shown.
     fn exact_key(
         &mut self,
         key: GroupingKey,
-        index: usize,
+        place: ColumnPlace,
         key_indexes: &mut Vec<usize>,
     ) -> LoweringResult<PlannedAggregate> {
+        let ColumnPlace { index, form } = place;
         let value = self.expressions.graph.column(index, ValueClass::Bytes)?;
-        let id = key_node(&mut self.expressions.graph, value)?;
+        let id = form_key_node(&mut self.expressions.graph, value, form)?;
         // It raises the errors that values stand for.
-        self.expressions.may_fail = true;
+        self.expressions.may_fail |= matches!(form, ValueForm::Exact { .. });
         let id = self.output(id);
         key_indexes.push(id);
         let value = self.output(value);
         let function = AggregateFunction::Min;
         let call = self.add(AggregateCall::new(function, Some(value), IntLimit::NUMERIC));
-        let form = ValueForm::Exact { may_fail: false };
+        let form = match form {
+            ValueForm::Exact { .. } => ValueForm::Exact { may_fail: false },
+            form => form,
+        };
         Ok(PlannedAggregate { call, ..PlannedAggregate::of_column(key.column, form) })
     }
 
@@ -394,6 +418,24 @@ impl AggregateInput<'_> {
     /// # Errors
     /// [`LoweringError::NotSupported`] for one that the executor has not.
     pub(super) fn plan(
+        &mut self,
+        column: ColumnId,
+        call: &BoundAggregate,
+    ) -> LoweringResult<PlannedAggregate> {
+        let may_fail = self.expressions.may_fail;
+        match self.plan_state(column, call) {
+            Err(LoweringError::NotSupported { .. }) => {}
+            planned => return planned,
+        }
+        self.expressions.may_fail = may_fail;
+        self.plan_fold(column, call)
+    }
+
+    /// Adds an aggregate whose state the executor has.
+    ///
+    /// # Errors
+    /// [`LoweringError::NotSupported`] for others.
+    pub(super) fn plan_state(
         &mut self,
         column: ColumnId,
         call: &BoundAggregate,
@@ -431,7 +473,7 @@ impl AggregateInput<'_> {
         };
         let argument = argument.map(|argument| self.output(argument.id));
         let call = self.add(AggregateCall { function, argument, filter, limit });
-        Ok(PlannedAggregate { column, call, result, scale, shown_scale })
+        Ok(PlannedAggregate { column, call, result, scale, shown_scale, folded: None })
     }
 
     /// Returns the call that adds up squares.
@@ -500,11 +542,9 @@ impl AggregateInput<'_> {
         if lowered.shown_scale.is_some() && !has_digits {
             lowered = self.expressions.exact(lowered)?;
         }
-        if let (AggregateMeaning::Count, true, ValueForm::Exact { .. }) =
-            (meaning, is_distinct, lowered.form)
-        {
+        if meaning == AggregateMeaning::Count && is_distinct {
             let graph = &mut self.expressions.graph;
-            lowered.id = key_node(graph, lowered.id)?;
+            lowered.id = form_key_node(graph, lowered.id, lowered.form)?;
         }
         let may_fail = self.expressions.may_fail;
         self.expressions.may_fail |= failed_before;
@@ -542,6 +582,10 @@ impl AggregateInput<'_> {
                 let function = if is_distinct { Function::CountDistinct } else { Function::Count };
                 (function, big, Plain(count))
             }
+            (
+                AggregateMeaning::Min | AggregateMeaning::Max,
+                Some(ValueForm::Packed { has_keys: false }),
+            ) => return Err(LoweringError::not_supported("extremes of values without an order")),
             (AggregateMeaning::Min, Some(form)) => (Function::Min, IntLimit::NUMERIC, Plain(form)),
             (AggregateMeaning::Max, Some(form)) => (Function::Max, IntLimit::NUMERIC, Plain(form)),
             (AggregateMeaning::IntegerSum, Some(ValueForm::Integer)) => {
@@ -576,7 +620,7 @@ impl AggregateInput<'_> {
     }
 
     /// Adds a call unless an equal one is there, and returns its index.
-    fn add(&mut self, call: AggregateCall) -> usize {
+    pub(super) fn add(&mut self, call: AggregateCall) -> usize {
         let AggregateCall { function, argument, filter, limit } = call;
         let is_same = |own: &AggregateCall| {
             use AggregateFunction as Function;

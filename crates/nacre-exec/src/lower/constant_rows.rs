@@ -84,7 +84,9 @@ pub(super) fn common_form(one: Option<ValueForm>, other: ValueForm) -> LoweringR
         (Form::Padded { .. }, Form::Padded { .. }) if one != other => {
             Err(LoweringError::not_supported("a column of characters of different lengths"))
         }
-        (Form::Padded { chars: None }, _) => {
+        (Form::Padded { chars: None }, _)
+        | (Form::Packed { .. }, Form::Padded { .. })
+        | (Form::Padded { .. }, Form::Packed { .. }) => {
             Err(LoweringError::not_supported("a column of characters of unknown lengths"))
         }
         (one, other) if one == other => Ok(one),

@@ -4,14 +4,15 @@
 
 use nacre_types::{ExactNumeric, ValueError};
 
-use super::error::LoweringResult;
+use super::error::{LoweringError, LoweringResult};
+use super::form::ValueForm;
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{
     ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
 };
 use crate::value::{
     IntBounds, RoundedTo, ScalarValue, ValueClass, decode_exact, encode_exact, encode_scaled,
-    exact_key, round_exact,
+    exact_key, packed_key, round_exact,
 };
 use crate::vector::{ColumnVector, VectorValues};
 
@@ -74,6 +75,27 @@ fn add_bytes_function(
     };
     let (class, bounds) = (ValueClass::Bytes, IntBounds::I128);
     add(graph, ForeignFunction::new(name, kernel, class, bounds, true), vec![input])
+}
+
+/// Adds what is equal, and in order, as the values of `input` are, which have that form.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for values without keys.
+pub(super) fn form_key_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+    form: ValueForm,
+) -> LoweringResult<ExpressionId> {
+    match form {
+        ValueForm::Exact { .. } => key_node(graph, input),
+        ValueForm::Packed { has_keys: true } => {
+            add_bytes_function(graph, "key of value", input, packed_key)
+        }
+        ValueForm::Packed { .. } => {
+            Err(LoweringError::not_supported("comparisons of values without an order"))
+        }
+        _ => Ok(input),
+    }
 }
 
 /// Adds what is equal, and in order, as the numerics of `input` are.

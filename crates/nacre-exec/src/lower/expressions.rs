@@ -22,7 +22,7 @@ use numerics::{common_scale, numeric_parts};
 
 use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{key_node, rounded_node};
+use super::exact_nodes::{form_key_node, key_node, rounded_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
@@ -344,7 +344,15 @@ impl<'c> ExpressionLowering<'c> {
             (Form::Date, Form::Timestamp) => return self.compare_days(op, left, right),
             (Form::Timestamp, Form::Date) => return self.compare_days(op.flipped(), right, left),
             (Form::Padded { .. }, Form::Padded { .. }) => (left.id, right.id),
+            (Form::Packed { .. }, Form::Packed { .. }) => {
+                let own = form_key_node(&mut self.graph, left.id, left.form)?;
+                (own, form_key_node(&mut self.graph, right.id, right.form)?)
+            }
             (one, other) if one == other => (left.id, right.id),
+            (Form::Packed { .. }, Form::Padded { .. })
+            | (Form::Padded { .. }, Form::Packed { .. }) => {
+                return Err(LoweringError::not_supported("comparisons of unknown lengths"));
+            }
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
         };
         self.boolean(ExpressionNode::Compare { op, left, right })
@@ -702,6 +710,10 @@ pub(super) fn equal_forms(
         (Form::Real, Form::Double) => Some((left.widened(own)?, other.id)),
         (Form::Double, Form::Real) => Some((own.id, right.widened(other)?)),
         (Form::Padded { .. }, Form::Padded { .. }) => Some((own.id, other.id)),
+        (Form::Packed { .. }, Form::Packed { .. }) => {
+            let key = form_key_node(&mut left.graph, own.id, own.form)?;
+            Some((key, form_key_node(&mut right.graph, other.id, other.form)?))
+        }
         (one, other_form) if one == other_form => Some((own.id, other.id)),
         _ => None,
     })
@@ -731,7 +743,7 @@ fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResu
             Err(LoweringError::not_supported("a choice of characters of different lengths"))
         }
         (form, other) if form == other && form != (Form::Padded { chars: None }) => Ok(form),
-        (Form::Padded { .. }, _) => {
+        (Form::Padded { .. }, _) | (Form::Packed { .. }, Form::Padded { .. }) => {
             Err(LoweringError::not_supported("a choice of characters of unknown lengths"))
         }
         _ => Err(LoweringError::contradiction("a choice of values of different types")),

@@ -8,6 +8,7 @@
 //! date           1970-01-02  Int(1)         Date
 //! char(3)        'a  '       Bytes("a")     Padded { chars: Some(3) }
 //! numeric        0.333       Bytes(..)      Exact { may_fail: false }
+//! interval       1 mon       Bytes(..)      Packed { has_keys: true }
 //! ```
 
 use nacre_column::ColumnType;
@@ -15,7 +16,10 @@ use nacre_types::datetime::{SqlDate, SqlTimestamp};
 use nacre_types::{ExactNumeric, SqlType, SqlValue, TypeKind, ValueError};
 
 use crate::error::{ExecError, ExecResult};
-use crate::value::{ScalarValue, ValueClass, decode_exact, encode_exact};
+use crate::value::{
+    ScalarValue, ValueClass, decode_exact, decode_packed, encode_exact, encode_packed, has_keys,
+    is_packed_type,
+};
 
 /// Returns the SQL type of a stored column.
 ///
@@ -77,6 +81,11 @@ pub(super) enum ValueForm {
     Timestamp,
     /// Microseconds from 1970-01-01 in UTC.
     TimestampTz,
+    /// Values of other types, as bytes.
+    Packed {
+        /// Whether they have keys, by which they are compared.
+        has_keys: bool,
+    },
 }
 
 impl ValueForm {
@@ -157,7 +166,12 @@ impl ValueForm {
             (SqlValue::TimestampTz(moment), TypeKind::TimestampTz(_)) => {
                 (int(moment.to_unix_micros()?.into()), Self::TimestampTz)
             }
-            _ => return None,
+            (value, _) => {
+                let form = Self::of_packed(sql_type)?;
+                let mut bytes = Vec::new();
+                encode_packed(value, &mut bytes);
+                (ScalarValue::Bytes(bytes), form)
+            }
         })
     }
 
@@ -181,8 +195,18 @@ impl ValueForm {
             TypeKind::Date => Self::Date,
             TypeKind::Timestamp(_) => Self::Timestamp,
             TypeKind::TimestampTz(_) => Self::TimestampTz,
-            _ => return None,
+            _ => return Self::of_packed(sql_type),
         })
+    }
+
+    /// Returns the form of a type whose values are packed.
+    fn of_packed(sql_type: SqlType) -> Option<Self> {
+        is_packed_type(sql_type).then(|| Self::Packed { has_keys: has_keys(sql_type) })
+    }
+
+    /// Whether values are compared by keys that are a part of them.
+    pub(super) fn has_key_node(self) -> bool {
+        matches!(self, Self::Exact { .. } | Self::Packed { .. })
     }
 
     /// Returns the class of the values.
@@ -196,9 +220,11 @@ impl ValueForm {
             | Self::TimestampTz => ValueClass::Int,
             Self::Real => ValueClass::Float32,
             Self::Double => ValueClass::Float64,
-            Self::Text | Self::Padded { .. } | Self::Bytea | Self::Exact { .. } => {
-                ValueClass::Bytes
-            }
+            Self::Text
+            | Self::Padded { .. }
+            | Self::Bytea
+            | Self::Exact { .. }
+            | Self::Packed { .. } => ValueClass::Bytes,
         }
     }
 
@@ -219,6 +245,9 @@ impl ValueForm {
             (Self::Double, ScalarValue::Float64(value)) => Some(SqlValue::Double(value)),
             (_, ScalarValue::Int(value)) => self.decode_int(value, sql_type),
             (Self::Bytea, ScalarValue::Bytes(bytes)) => Some(SqlValue::Bytea(bytes)),
+            (Self::Packed { .. }, ScalarValue::Bytes(bytes)) => {
+                Some(decode_packed(&bytes, sql_type).map_err(ExecError::of_value)?)
+            }
             (Self::Exact { .. }, ScalarValue::Bytes(bytes)) => {
                 Some(SqlValue::Numeric(decode_exact(&bytes).map_err(ExecError::of_value)?))
             }

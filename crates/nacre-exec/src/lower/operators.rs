@@ -96,7 +96,7 @@ pub(super) fn operator_meaning(oid: u32) -> Option<OperatorMeaning> {
 }
 
 /// Comparisons, in groups: of whole numbers, numerics, floats, dates and timestamps, texts, truth
-/// values.
+/// values; of intervals, times, `uuid`, `oid`, byte strings, arrays, bits.
 fn comparison(oid: u32) -> Option<CompareOp> {
     Some(match oid {
         94 | 96 | 410 | 15 | 416 | 532 | 533 | 1862 | 1868 => CompareOp::Eq,
@@ -135,6 +135,12 @@ fn comparison(oid: u32) -> Option<CompareOp> {
         1694 => CompareOp::Le,
         59 => CompareOp::Gt,
         1695 => CompareOp::Ge,
+        1330 | 1108 | 1550 | 2972 | 607 | 1955 | 1070 | 1784 | 1804 => CompareOp::Eq,
+        1331 | 1109 | 1551 | 2973 | 608 | 1956 | 1071 | 1785 | 1805 => CompareOp::Ne,
+        1332 | 1110 | 1552 | 2974 | 609 | 1957 | 1072 | 1786 | 1806 => CompareOp::Lt,
+        1333 | 1111 | 1553 | 2976 | 611 | 1958 | 1074 | 1788 | 1808 => CompareOp::Le,
+        1334 | 1112 | 1554 | 2975 | 610 | 1959 | 1073 | 1787 | 1807 => CompareOp::Gt,
+        1335 | 1113 | 1555 | 2977 | 612 | 1960 | 1075 | 1789 | 1809 => CompareOp::Ge,
         _ => return None,
     })
 }
@@ -155,12 +161,8 @@ pub(super) fn aggregate_meaning(oid: u32) -> Option<AggregateMeaning> {
         2108 | 2109 => AggregateMeaning::IntegerSum,
         2107 | 2114 => AggregateMeaning::NumericSum,
         2100..=2103 => AggregateMeaning::Average,
-        2115..=2117 | 2119 | 2120 | 2122 | 2126 | 2127 | 2129 | 2130 | 2244 => {
-            AggregateMeaning::Max
-        }
-        2131..=2133 | 2135 | 2136 | 2138 | 2142 | 2143 | 2145 | 2146 | 2245 => {
-            AggregateMeaning::Min
-        }
+        2050 | 2115..=2120 | 2122..=2124 | 2126..=2130 | 2244 => AggregateMeaning::Max,
+        2051 | 2131..=2136 | 2138..=2140 | 2142..=2146 | 2245 => AggregateMeaning::Min,
         _ => return None,
     })
 }
@@ -201,6 +203,24 @@ mod tests {
 
     const INTEGERS: [TypeOid; 3] = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8];
 
+    /// Types that are compared with themselves alone; the last is `anyarray`.
+    const ONE_TYPE: [TypeOid; 14] = [
+        TypeOid::NUMERIC,
+        TypeOid::TIMESTAMPTZ,
+        TypeOid::TEXT,
+        TypeOid::BPCHAR,
+        TypeOid::BOOL,
+        TypeOid::INTERVAL,
+        TypeOid::TIME,
+        TypeOid::TIMETZ,
+        TypeOid::UUID,
+        TypeOid::OID,
+        TypeOid::BYTEA,
+        TypeOid::BIT,
+        TypeOid::VARBIT,
+        TypeOid(2277),
+    ];
+
     #[test]
     fn oids_are_those_of_the_catalog() {
         let (mut comparisons, mut others) = (0, 0);
@@ -228,14 +248,7 @@ mod tests {
                         CompareOp::Gt => ">",
                         CompareOp::Ge => ">=",
                     };
-                    let one_type = [
-                        TypeOid::NUMERIC,
-                        TypeOid::TIMESTAMPTZ,
-                        TypeOid::TEXT,
-                        TypeOid::BPCHAR,
-                        TypeOid::BOOL,
-                    ];
-                    let is_one = one_type.contains(&entry.right) && left == Some(entry.right);
+                    let is_one = ONE_TYPE.contains(&entry.right) && left == Some(entry.right);
                     let is_right = is_one
                         || are(&INTEGERS)
                         || are(&[TypeOid::FLOAT4, TypeOid::FLOAT8])
@@ -261,9 +274,9 @@ mod tests {
             others += 1;
             assert!(is_right && entry.name == name, "{entry:?} is no {meaning:?}");
         }
-        // Six each of 9 + 1 + 4 + 5 + 2 + 1 pairs of types.
-        assert_eq!(comparisons, 6 * 22);
-        assert_eq!(others, 6 * 22 + 4 * 9 + 3 + 3 + 8 + 1);
+        // Six each of 9 + 1 + 4 + 5 + 2 + 1 + 9 pairs of types.
+        assert_eq!(comparisons, 6 * 31);
+        assert_eq!(others, 6 * 31 + 4 * 9 + 3 + 3 + 8 + 1);
     }
 
     #[test]
@@ -327,6 +340,6 @@ mod tests {
             assert!(matches!(entry.kind, FunctionKind::Aggregate(_)));
             assert_eq!(argument.is_none(), meaning == AggregateMeaning::CountRows);
         }
-        assert_eq!(count, 2 + 2 + 2 + 4 + 2 * 11 + 3 + 6 * 4);
+        assert_eq!(count, 2 + 2 + 2 + 4 + 2 * 16 + 3 + 6 * 4);
     }
 }

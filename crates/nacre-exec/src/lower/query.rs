@@ -49,7 +49,7 @@ impl QueryOutput {
                     _ => OutputForm::Computed,
                 }
             }
-            ColumnPlace { form: ValueForm::Exact { .. }, .. } => OutputForm::Computed,
+            ColumnPlace { form, .. } if form.has_key_node() => OutputForm::Computed,
             ColumnPlace { index, .. } => OutputForm::Plain { index },
         }
     }

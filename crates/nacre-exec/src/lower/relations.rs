@@ -16,7 +16,7 @@ use super::common::lower_common_scan;
 use super::constant_rows::{lower_single_row, lower_values};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{checked_node, key_node};
+use super::exact_nodes::{checked_node, form_key_node};
 use super::expressions::ExpressionLowering;
 use super::fold::fold_constant;
 use super::form::ValueForm;
@@ -151,8 +151,7 @@ fn lower_groups(
         }
     }
     for aggregate in aggregates {
-        let call = &aggregate.call;
-        let own = call.arguments.iter().chain(&call.filter);
+        let own = aggregate.call.expressions().into_iter();
         own.for_each(|expression| collect_columns(expression, &mut wanted));
     }
     let input = lower_relation(relations, input, &wanted)?;
@@ -420,7 +419,7 @@ fn ordered_keys(
     for key in keys {
         indexes.push(input.columns.get(*key)?);
     }
-    if input.columns.iter().all(|(_, place)| !matches!(place.form, ValueForm::Exact { .. })) {
+    if input.columns.iter().all(|(_, place)| !place.form.has_key_node()) {
         return Ok((input, indexes.into_iter().map(|place| place.index).collect()));
     }
     let mut expressions = ExpressionLowering::new(&input.columns);
@@ -438,9 +437,9 @@ fn ordered_keys(
     let mut places = Vec::with_capacity(keys.len());
     for (key, ColumnPlace { index, form }) in keys.iter().zip(indexes) {
         places.push(match form {
-            ValueForm::Exact { .. } => {
+            form if form.has_key_node() => {
                 let value = expressions.graph.column(index, form.class())?;
-                outputs.push(key_node(&mut expressions.graph, value)?);
+                outputs.push(form_key_node(&mut expressions.graph, value, form)?);
                 outputs.len() - 1
             }
             _ => columns.get(*key)?.index,

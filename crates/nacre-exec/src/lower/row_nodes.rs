@@ -24,7 +24,9 @@ use crate::error::{ExecError, ExecResult};
 use crate::expression::{
     ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
 };
-use crate::value::{IntBounds, ScalarValue, ValueClass, encode_exact, encode_failure};
+use crate::value::{
+    IntBounds, ScalarValue, ValueClass, encode_exact, encode_failure, encode_packed,
+};
 use crate::vector::{ColumnVector, VectorValues};
 
 /// Most nodes of an expression: each takes up to a kilobyte of stack, and a microsecond.
@@ -84,16 +86,17 @@ pub(super) fn add_row_node(
 }
 
 /// Returns the form of values that are computed by rows; `None` if there is none that fits all.
-fn form_of_rows(sql_type: SqlType, may_fail: bool) -> Option<ValueForm> {
+pub(super) fn form_of_rows(sql_type: SqlType, may_fail: bool) -> Option<ValueForm> {
     match sql_type.kind() {
         TypeKind::Numeric(_) => Some(ValueForm::Exact { may_fail }),
         // How many blanks a string has depends on the value.
-        TypeKind::Bpchar(_) => None,
+        TypeKind::Bpchar(_) => Some(ValueForm::Packed { has_keys: true }),
         _ => ValueForm::of_null(sql_type),
     }
 }
 
-fn bounds_of_type(sql_type: SqlType) -> IntBounds {
+/// Returns where whole numbers of a type lie.
+pub(super) fn bounds_of_type(sql_type: SqlType) -> IntBounds {
     match sql_type.kind() {
         TypeKind::SmallInt => IntBounds::I16,
         TypeKind::Integer | TypeKind::Date => IntBounds::I32,
@@ -155,7 +158,10 @@ fn evaluate_rows(
 }
 
 /// Returns the value of a vector for the result of an evaluation.
-fn physical_value(
+///
+/// # Errors
+/// Those of the evaluation; 0A000 for infinite dates.
+pub(super) fn physical_value(
     value: Result<SqlValue, ValueError>,
     sql_type: SqlType,
 ) -> ExecResult<ScalarValue> {
@@ -163,6 +169,9 @@ fn physical_value(
     match value {
         Ok(SqlValue::Null) => return Ok(ScalarValue::Null(ValueClass::Bool)),
         Ok(SqlValue::Numeric(value)) => encode_exact(&value, &mut bytes),
+        Ok(SqlValue::Text(text) | SqlValue::Padded(text)) if sql_type.oid() == TypeOid::BPCHAR => {
+            encode_packed(&SqlValue::Padded(text), &mut bytes);
+        }
         Ok(value) => {
             // Of types that have a form only infinite dates and timestamps have none.
             let constant = ValueForm::of_constant(&value, sql_type);
@@ -177,7 +186,23 @@ fn physical_value(
     Ok(ScalarValue::Bytes(bytes))
 }
 
-fn push_scalar(out: &mut ColumnVector, scalar: &ScalarValue) -> ExecResult<()> {
+/// Refuses more bytes in a vector than its 32-bit offsets reach.
+///
+/// # Errors
+/// 54000.
+pub(super) fn require_room(bytes: usize, more: usize) -> ExecResult<()> {
+    if bytes + more <= u32::MAX as usize {
+        return Ok(());
+    }
+    let message = "values of one vector have more than 4 GB";
+    Err(ExecError::of_value(ValueError::limit_exceeded(message)))
+}
+
+/// Appends a value of the vector's class, or null.
+///
+/// # Errors
+/// [`ExecError::Internal`] for a value of another class.
+pub(super) fn push_scalar(out: &mut ColumnVector, scalar: &ScalarValue) -> ExecResult<()> {
     match (scalar, &mut out.values) {
         (ScalarValue::Null(_), values) => {
             values.push_default();
@@ -187,7 +212,10 @@ fn push_scalar(out: &mut ColumnVector, scalar: &ScalarValue) -> ExecResult<()> {
         (ScalarValue::Float32(value), VectorValues::Float32(all)) => all.push(*value),
         (ScalarValue::Float64(value), VectorValues::Float64(all)) => all.push(*value),
         (ScalarValue::Int(value), values) => values.push_int(*value),
-        (ScalarValue::Bytes(value), VectorValues::Bytes(all)) => all.push(value),
+        (ScalarValue::Bytes(value), VectorValues::Bytes(all)) => {
+            require_room(all.heap().len(), value.len())?;
+            all.push(value);
+        }
         _ => return Err(ExecError::internal("a value of another class")),
     }
     Ok(())

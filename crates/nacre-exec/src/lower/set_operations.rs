@@ -17,7 +17,7 @@ use nacre_types::SqlValue;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::constant_rows::common_form;
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{decimal_node, key_node};
+use super::exact_nodes::{decimal_node, form_key_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::relations::lower_relation;
@@ -219,13 +219,16 @@ fn compare(
         let form = compared_form(left.places[key], right.places[key], is_except)?;
         forms.push(form);
         let mut index = key;
-        if let ValueForm::Exact { .. } = form {
+        if form.has_key_node() {
             index = width + aggregates.len();
             let (function, limit) = (AggregateFunction::Min, IntLimit::NUMERIC);
             let shown = AggregateCall::new(function, Some(index), limit);
             aggregates.push(AggregateCall { filter: Some(width), ..shown });
         }
-        let form = if index == key { form } else { ValueForm::Exact { may_fail: false } };
+        let form = match form {
+            ValueForm::Exact { .. } => ValueForm::Exact { may_fail: false },
+            form => form,
+        };
         places.add(*column, ColumnPlace { index, form });
     }
     let inputs = vec![side(left, &forms, true)?, side(right, &forms, false)?];
@@ -299,9 +302,9 @@ fn side(input: LoweredInput, forms: &[ValueForm], is_left: bool) -> LoweringResu
             }
             _ => 0,
         };
-        outputs.push(if let ValueForm::Exact { .. } = form {
+        outputs.push(if form.has_key_node() {
             shown.push(value);
-            key_node(&mut graph, value)?
+            form_key_node(&mut graph, value, *form)?
         } else if more == 0 || column.is_null {
             value
         } else {

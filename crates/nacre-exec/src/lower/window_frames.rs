@@ -37,7 +37,7 @@ enum OffsetRounding {
 ///
 /// # Errors
 /// [`LoweringError::NotSupported`] for offsets that are no constants or that PostgreSQL refuses,
-/// and for distances of months.
+/// and for distances of months or days of timestamps with time zone.
 pub(super) fn lower_frame(
     frame: &BoundWindowFrame,
     order: &[BoundSortKey],
@@ -144,11 +144,18 @@ fn lower_offset(
             }
             Ok(FrameOffset::Float(value))
         }
+        (Some(ValueForm::Packed { .. }), _) => Err(unknown("offsets of intervals or times")),
         (Some(form), SqlValue::Interval(interval)) => match interval_micros(form, interval) {
             Some(micros) if form == ValueForm::Date => {
                 whole(rounded_quotient(micros, DAY_MICROS, rounding))
             }
             Some(micros) => whole(micros),
+            None if interval.span_micros() < 0 => Err(unknown("negative offsets")),
+            None if matches!(form, ValueForm::Date | ValueForm::Timestamp) => {
+                let SqlInterval { months, days, micros } = interval;
+                let is_of_dates = form == ValueForm::Date;
+                Ok(FrameOffset::Interval { months, days, micros, is_of_dates })
+            }
             None => Err(unknown("offsets whose length depends on the date")),
         },
         (Some(ValueForm::Exact { .. }), _) => Err(unknown("offsets of averages or quotients")),
@@ -204,7 +211,9 @@ mod tests {
         let interval =
             |months, days, micros| Some(SqlValue::Interval(SqlInterval { months, days, micros }));
         let is_refused = |value, form| lower_offset(value, Some(form), OffsetRounding::Up).is_err();
-        assert!(is_refused(interval(1, 0, 0), ValueForm::Date));
+        assert!(!is_refused(interval(1, 0, 0), ValueForm::Date));
+        assert!(is_refused(interval(-1, 29, 0), ValueForm::Timestamp));
+        assert!(is_refused(interval(1, 0, 0), ValueForm::TimestampTz));
         assert!(is_refused(interval(0, 1, 0), ValueForm::TimestampTz));
         assert!(!is_refused(interval(0, 0, 1), ValueForm::TimestampTz));
         assert!(is_refused(interval(0, 1, -86_400_000_001), ValueForm::Timestamp));

@@ -13,11 +13,12 @@ use nacre_plan::algebra::{
     WindowColumn,
 };
 use nacre_types::SqlValue;
+use nacre_types::catalog::TypeOid;
 
 use super::aggregates::{AggregateInput, PlannedAggregate, with_results};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::key_node;
+use super::exact_nodes::form_key_node;
 use super::expressions::{ExpressionLowering, LoweredExpression};
 use super::fold::fold_constant;
 use super::form::ValueForm;
@@ -252,15 +253,29 @@ fn sort_keys(
     {
         let column = column.ok_or_else(|| LoweringError::contradiction("a key is no column"))?;
         let ColumnPlace { index: mut column, form } = columns.get(column)?;
-        if let ValueForm::Exact { .. } = form {
+        if form.has_key_node() {
             expressions.may_fail |= form.may_fail();
-            let key = key_node(&mut expressions.graph, outputs[column])?;
+            let key = form_key_node(&mut expressions.graph, outputs[column], form)?;
             column = outputs.len();
             outputs.push(key);
         }
         keys.push(SortKey { column, is_descending, is_nulls_first });
     }
     Ok(keys)
+}
+
+/// Whether an aggregate has a value for all rows, unless they are huge.
+fn is_total(call: &BoundAggregate) -> bool {
+    let is_exact = |one: &ScalarExpression| {
+        let types = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8, TypeOid::NUMERIC];
+        types.contains(&one.sql_type.oid())
+    };
+    match call.function.name {
+        "count" | "min" | "max" | "bool_and" | "bool_or" | "every" | "string_agg"
+        | "regr_count" => true,
+        "array_agg" => call.arguments.iter().all(|one| one.sql_type.element().is_none()),
+        _ => call.arguments.iter().all(is_exact),
+    }
 }
 
 /// The functions of a node, under way.
@@ -356,19 +371,32 @@ impl WindowLowering<'_> {
             filter: call.filter,
             result: call.result,
         };
-        let planned = self.input.plan(one.column, &aggregate)?;
-        let own = planned.sole_call().map(|own| self.input.calls[own]);
+        let may_fail = self.input.expressions.may_fail;
+        let planned = match self.input.plan_state(one.column, &aggregate) {
+            Err(error @ LoweringError::Contradiction { .. }) => return Err(error),
+            planned => planned.ok(),
+        };
+        let own = planned.as_ref().and_then(PlannedAggregate::sole_call);
+        let own = own.map(|own| self.input.calls[own]);
         let has_window = |function: AggregateFunction| {
             use AggregateFunction as Function;
             !matches!(
                 function,
-                Function::ExactMin | Function::ExactMax | Function::ExactSum | Function::ExactState
+                Function::ExactMin
+                    | Function::ExactMax
+                    | Function::ExactSum
+                    | Function::ExactState
+                    | Function::Collect
+                    | Function::Moments(_)
             )
         };
-        let own = own.filter(|own| has_window(own.function)).ok_or_else(|| {
-            LoweringError::not_supported(format!("this {} over a window", call.function.name))
-        })?;
-        Ok((WindowFunction::Aggregate(own), planned))
+        if let (Some(own), Some(planned)) = (own.filter(|own| has_window(own.function)), planned) {
+            return Ok((WindowFunction::Aggregate(own), planned));
+        }
+        self.input.expressions.may_fail = may_fail;
+        self.may_fail |= !is_total(&aggregate);
+        let (fold, planned) = self.input.plan_window_fold(one.column, &aggregate)?;
+        Ok((WindowFunction::Fold(fold), planned))
     }
 
     /// Lowers a whole number: a constant, or a column below.

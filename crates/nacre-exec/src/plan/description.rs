@@ -167,6 +167,8 @@ fn aggregate_name(call: &AggregateCall) -> String {
         AggregateFunction::AverageState => "avg",
         AggregateFunction::CountDistinct => "count(distinct)",
         AggregateFunction::DistinctState => "sum(distinct)",
+        AggregateFunction::Collect => "collect",
+        AggregateFunction::Moments(_) => "sums of floats",
     };
     if call.filter.is_some() { format!("{name} filter") } else { name.to_owned() }
 }
@@ -199,6 +201,7 @@ fn window_facts(window: &WindowNode) -> Vec<(&'static str, String)> {
                 WindowFunction::LastValue { .. } => "last_value".to_owned(),
                 WindowFunction::NthValue { .. } => "nth_value".to_owned(),
                 WindowFunction::Aggregate(call) => aggregate_name(call),
+                WindowFunction::Fold(call) => call.fold.name().to_owned(),
             })
             .collect();
         let (partition, order) = (one.partition_keys, one.order_keys);

@@ -175,6 +175,22 @@ pub enum AggregateFunction {
     ExactState,
     /// As [`Self::AverageState`], of whole numbers, each once.
     DistinctState,
+    /// Byte strings one behind the other, in any order; an empty one of none.
+    Collect,
+    /// Sums of floats, as the bytes of six floats: see [`nacre_functions::aggregates::PairMoments`].
+    /// The argument has the bytes of one, of two or of such sums.
+    Moments(MomentKind),
+}
+
+/// Which sums of floats are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MomentKind {
+    /// The sum alone.
+    Sum,
+    /// The sum and that of squares.
+    Single,
+    /// Those of pairs, `y` before `x`.
+    Pair,
 }
 
 impl AggregateFunction {

@@ -1,5 +1,6 @@
 //! The node of window functions.
 
+use super::fold::FoldCall;
 use super::node::{AggregateCall, AggregateFunction, PlanNode, SortKey};
 use crate::value::IntBounds;
 
@@ -40,7 +41,7 @@ pub struct WindowCall {
 }
 
 /// Functions of a row and those around it. Columns are those of the input.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum WindowFunction {
     RowNumber,
     Rank,
@@ -70,6 +71,7 @@ pub enum WindowFunction {
     },
     /// All but counts of distinct values.
     Aggregate(AggregateCall),
+    Fold(FoldCall),
 }
 
 /// A whole number, `None` if it is null, or the column that has it.
@@ -118,6 +120,8 @@ pub enum FrameOffset {
     Int(u128),
     /// A distance of floats.
     Float(f64),
+    /// A distance of timestamps, or of dates as the timestamps of their midnights.
+    Interval { months: i32, days: i32, micros: i64, is_of_dates: bool },
 }
 
 /// The rows that a frame leaves out.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::extremes::evaluate_extreme;
+use super::folds::evaluate_fold;
 use super::frames::{FramePieces, FrameRows};
 use super::order::SortedOrder;
 use super::partition::{MorselColumns, PartitionPeers, PartitionView};
@@ -61,6 +62,8 @@ pub(super) fn evaluate_morsel(
         peers: PartitionPeers::default(),
         frames: FrameRows::default(),
         control,
+        reservation,
+        counted: 0,
     };
     let mut next = 0;
     for window in &plan.windows {
@@ -68,7 +71,9 @@ pub(super) fn evaluate_morsel(
         let own = &mut results[next..next + width];
         evaluation.evaluate(window, own)?;
         own.iter_mut().for_each(ColumnVector::fill_validity);
-        reservation.grow(own.iter().map(ColumnVector::bytes).sum())?;
+        let bytes: usize = own.iter().map(ColumnVector::bytes).sum();
+        let MorselEvaluation { reservation, counted, .. } = &mut evaluation;
+        reservation.grow(bytes.saturating_sub(std::mem::take(counted)))?;
         next += width;
     }
     Ok(results)
@@ -110,6 +115,9 @@ struct MorselEvaluation<'m> {
     peers: PartitionPeers,
     frames: FrameRows,
     control: &'m QueryControl,
+    reservation: &'m mut MemoryReservation,
+    /// Bytes of results of the present window that were counted before all are there.
+    counted: usize,
 }
 
 impl MorselEvaluation<'_> {
@@ -133,18 +141,27 @@ impl MorselEvaluation<'_> {
         start: usize,
         mut results: &mut [ColumnVector],
     ) -> ExecResult<()> {
-        let (peers, columns, control) = (&self.peers, &self.columns, self.control);
+        let Self { peers, columns, control, frames, reservation, counted, .. } = self;
+        let (peers, columns, control) = (&*peers, &*columns, *control);
+        let mut ask = |bytes: usize| {
+            *counted += bytes;
+            reservation.grow(bytes)
+        };
         let partition = PartitionView { peers, columns, start, control };
         let mut known: Option<&WindowFrame> = None;
         for PlannedCall { function, frame, outputs } in &window.calls {
             let (own, others) = results.split_at_mut(outputs.len());
             results = others;
             if sees_frame(function) && known != Some(frame) {
-                self.frames.set(&partition, frame)?;
+                frames.set(&partition, frame)?;
                 known = Some(frame);
             }
-            let view = FrameView { partition, rows: &self.frames, frame };
-            evaluate_call(function, &view, own)?;
+            let view = FrameView { partition, rows: &*frames, frame };
+            if let (WindowFunction::Fold(call), [out]) = (function, &mut *own) {
+                evaluate_fold(call, &view, &mut ask, out)?;
+            } else {
+                evaluate_call(function, &view, own)?;
+            }
         }
         Ok(())
     }
@@ -158,6 +175,7 @@ fn sees_frame(function: &WindowFunction) -> bool {
             | WindowFunction::LastValue { .. }
             | WindowFunction::NthValue { .. }
             | WindowFunction::Aggregate(_)
+            | WindowFunction::Fold(_)
     )
 }
 
@@ -181,6 +199,7 @@ fn evaluate_call(
         WindowFunction::FirstValue { .. }
         | WindowFunction::LastValue { .. }
         | WindowFunction::NthValue { .. } => evaluate_position(function, view, out),
+        WindowFunction::Fold(_) => Err(ExecError::internal("a fold of several results")),
         WindowFunction::Aggregate(call) => match call.function {
             AggregateFunction::CountRows | AggregateFunction::Count => {
                 evaluate_count(call, view, out)
@@ -195,6 +214,8 @@ fn evaluate_call(
             | AggregateFunction::ExactSum
             | AggregateFunction::ExactState
             | AggregateFunction::DistinctState
+            | AggregateFunction::Collect
+            | AggregateFunction::Moments(_)
             | AggregateFunction::CountSum => {
                 Err(ExecError::internal("an aggregate that no window has"))
             }

@@ -7,6 +7,9 @@
 
 use std::ops::Range;
 
+use nacre_types::datetime::{SqlDate, SqlTimestamp};
+use nacre_types::{SqlInterval, ValueError};
+
 use super::partition::{PartitionColumn, PartitionPeers, PartitionView};
 use crate::error::{ExecError, ExecResult};
 use crate::plan::{
@@ -132,7 +135,7 @@ impl FrameRows {
 fn clamped(offset: FrameOffset, count: u32) -> u32 {
     match offset {
         FrameOffset::Int(offset) => offset.min(count.into()) as u32,
-        FrameOffset::Float(_) => count,
+        FrameOffset::Float(_) | FrameOffset::Interval { .. } => count,
     }
 }
 
@@ -192,7 +195,14 @@ impl<'p> RangeColumn<'p> {
         let (Some(bounds), Some(value)) = (self.bounds, self.column.int(row)) else {
             return Ok(());
         };
-        let Some(FrameOffset::Int(offset)) = edge.offset() else { return Ok(()) };
+        let offset = match edge.offset() {
+            Some(FrameOffset::Int(offset)) => offset,
+            Some(offset @ FrameOffset::Interval { .. }) => {
+                let end = interval_end(value, offset, self.subtracts(edge));
+                return end.map(|_| ()).map_err(ExecError::of_value);
+            }
+            _ => return Ok(()),
+        };
         let end = i128::try_from(offset).ok().and_then(|offset| {
             if self.subtracts(edge) { value.checked_sub(offset) } else { value.checked_add(offset) }
         });
@@ -238,6 +248,18 @@ impl<'p> RangeColumn<'p> {
                     (false, true) => value >= base || distance <= offset,
                 }
             }
+            Some(offset @ FrameOffset::Interval { is_of_dates, .. }) => {
+                let (Some(value), Some(base)) = (self.column.int(other), self.column.int(row))
+                else {
+                    return false;
+                };
+                // Ends outside of the range were refused.
+                let end = interval_end(base, offset, subtracts);
+                let value = moment_of(value, is_of_dates);
+                value.is_ok_and(|value| {
+                    end.is_ok_and(|end| if is_less { value <= end } else { value >= end })
+                })
+            }
             Some(FrameOffset::Float(offset)) => {
                 let (Some(value), Some(base)) = (self.column.float(other), self.column.float(row))
                 else {
@@ -248,6 +270,31 @@ impl<'p> RangeColumn<'p> {
             None => false,
         }
     }
+}
+
+/// Returns the timestamp of days or microseconds from 1970-01-01.
+fn moment_of(value: i128, is_of_dates: bool) -> Result<SqlTimestamp, ValueError> {
+    let beyond = || ValueError::range_of("timestamp");
+    let value = i64::try_from(value).map_err(|_| beyond())?;
+    if is_of_dates {
+        SqlDate::from_unix_days(value)?.timestamp()
+    } else {
+        SqlTimestamp::from_unix_micros(value)
+    }
+}
+
+/// Returns the timestamp an interval away from a value.
+fn interval_end(
+    value: i128,
+    offset: FrameOffset,
+    subtracts: bool,
+) -> Result<SqlTimestamp, ValueError> {
+    let FrameOffset::Interval { months, days, micros, is_of_dates } = offset else {
+        return Err(ValueError::internal("a distance that is no interval"));
+    };
+    let interval = SqlInterval { months, days, micros };
+    let interval = if subtracts { interval.negate()? } else { interval };
+    moment_of(value, is_of_dates)?.add_interval(interval)
 }
 
 /// Compares as PostgreSQL's `in_range` of floats does: NaN is greater than all numbers and no

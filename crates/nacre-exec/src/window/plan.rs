@@ -66,7 +66,8 @@ impl WindowPlan {
                         arguments.push(column);
                     }
                 }
-                calls.push(PlannedCall { function: *function, frame: *frame, outputs });
+                let (function, frame) = (function.clone(), *frame);
+                calls.push(PlannedCall { function, frame, outputs });
             }
             windows.push(PlannedWindow { partition_keys, peer_keys, calls });
         }
@@ -127,6 +128,7 @@ fn read_columns(function: &WindowFunction) -> Vec<usize> {
             std::iter::once(*argument).chain(of_number(position)).collect()
         }
         WindowFunction::Aggregate(call) => call.argument.into_iter().chain(call.filter).collect(),
+        WindowFunction::Fold(call) => vec![call.argument],
     }
 }
 
@@ -138,7 +140,7 @@ fn check_frame(inputs: &[SlotInfo], frame: &WindowFrame) -> ExecResult<()> {
     for offset in [frame.start, frame.end].into_iter().filter_map(FrameEdge::offset) {
         match (frame.unit, frame.range, offset) {
             (FrameUnit::Rows | FrameUnit::Groups, _, FrameOffset::Int(_)) => {}
-            (FrameUnit::Range, Some(range), FrameOffset::Int(_)) => {
+            (FrameUnit::Range, Some(range), FrameOffset::Int(_) | FrameOffset::Interval { .. }) => {
                 column_of_class(inputs, range.key.column, ValueClass::Int)?;
             }
             (FrameUnit::Range, Some(range), FrameOffset::Float(_)) => {
@@ -196,6 +198,13 @@ fn call_outputs(
         | WindowFunction::LastValue { argument }
         | WindowFunction::NthValue { argument, .. } => vec![nullable(*argument)?],
         WindowFunction::Aggregate(call) => aggregate_outputs(inputs, call, &count, rows_max)?,
+        WindowFunction::Fold(call) => {
+            column_of_class(inputs, call.argument, ValueClass::Bytes)?;
+            let class = call.fold.class();
+            let bounds = (class == ValueClass::Int).then(|| call.fold.bounds());
+            let vector_type = VectorType::of_class(class, call.fold.bounds());
+            vec![SlotInfo { vector_type, bounds, is_nullable: true, dictionary: None }]
+        }
     })
 }
 

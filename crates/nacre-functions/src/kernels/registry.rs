@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use nacre_types::catalog::{TypeOid, find_type_named};
 
+use super::expression_forms::form_kernel;
 use super::{
     ScalarKernel, arrays, bytes, casts, comparisons, concatenation, datetimes, fields, floats,
     integers, intervals, number_format, numerics, patterns, regular, text_parts, texts,
@@ -52,7 +53,7 @@ static KERNELS: LazyLock<HashMap<u32, ScalarKernel>> = LazyLock::new(|| {
 
 /// Returns what computes the function with that OID.
 pub fn scalar_kernel(oid: u32) -> Option<ScalarKernel> {
-    KERNELS.get(&oid).copied()
+    KERNELS.get(&oid).copied().or_else(|| form_kernel(oid))
 }
 
 /// Returns the OIDs of all functions that have a kernel, in ascending order.

@@ -4,9 +4,9 @@
 //! for its elements until its value is known ([`crate::algebra::QueryPlan::with_values`]).
 
 use nacre_functions::catalog::OperatorEntry;
+use nacre_functions::kernels::{KernelFallibility, call_fallibility, quantified_form};
 use nacre_syntax::{
-    ExpressionKind, ExpressionNode, LikeForm, QuantifiedOperator, QuantifiedTest, SourceRange,
-    ValueQuantifier,
+    ExpressionKind, LikeForm, QuantifiedOperator, QuantifiedTest, SourceRange, ValueQuantifier,
 };
 use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{SqlType, SqlValue};
@@ -59,7 +59,11 @@ impl Binder<'_> {
         let comparison = ArrayComparison { symbol, operand, is_all, range };
         match &test.source.kind {
             ExpressionKind::Array(nodes) => {
-                let elements = self.bind_elements(nodes, place, test.source.range)?;
+                let elements = self.bind_all(nodes, place)?;
+                if elements.is_empty() || !elements.iter().all(is_element) {
+                    let array = self.array_value(elements, None, test.source.range)?;
+                    return self.compare_with_array(comparison, array);
+                }
                 let (elements, common) = self.unify(elements, "ARRAY")?;
                 self.compare_elements(comparison, elements, common)
             }
@@ -70,7 +74,12 @@ impl Binder<'_> {
                 let Some(common) = target.element() else {
                     return Err(BindError::not_supported("this cast of an array", range));
                 };
-                let bound = self.bind_elements(nodes, place, operand.range)?;
+                let bound = self.bind_all(nodes, place)?;
+                if bound.is_empty() || !bound.iter().all(is_element) {
+                    let array = self.array_value(bound, Some(target), operand.range)?;
+                    let array = self.coerce(array, target, CastContext::Explicit, operand.range)?;
+                    return self.compare_with_array(comparison, array);
+                }
                 let mut elements = Vec::with_capacity(bound.len());
                 for element in bound {
                     let own = element.range;
@@ -83,27 +92,6 @@ impl Binder<'_> {
                 self.compare_with_array(comparison, array)
             }
         }
-    }
-
-    /// Binds the elements of ARRAY, of which PostgreSQL evaluates all, whatever the first ones are.
-    fn bind_elements(
-        &mut self,
-        nodes: &[ExpressionNode],
-        place: ExpressionPlace<'_>,
-        range: SourceRange,
-    ) -> Result<Vec<ScalarExpression>, BindError> {
-        let mut elements = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            let element = self.bind(node, place)?;
-            if !is_simple(&element) || element.sql_type.element().is_some() {
-                return Err(BindError::not_supported("this element of an array", node.range));
-            }
-            elements.push(element);
-        }
-        if elements.is_empty() {
-            return Err(BindError::not_supported("an array without elements", range));
-        }
-        Ok(elements)
     }
 
     /// Compares with elements that are of one type.
@@ -168,7 +156,7 @@ impl Binder<'_> {
                 let kind = ScalarKind::Quantified { operator, operand, elements, is_all };
                 Ok(ScalarExpression::new(kind, SqlType::BOOLEAN, range))
             }
-            _ => Err(BindError::not_supported("ANY and ALL of an array", range)),
+            _ => compare_with_values(operator, (*operand, array), array_type, is_all, range),
         }
     }
 
@@ -194,6 +182,30 @@ impl Binder<'_> {
         }
         Ok(ElementOperator { operator, operand: operands.swap_remove(0), wanted })
     }
+}
+
+/// Compares with the elements of an array that is known when the query runs.
+fn compare_with_values(
+    operator: &'static OperatorEntry,
+    (operand, array): (ScalarExpression, ScalarExpression),
+    array_type: SqlType,
+    is_all: bool,
+    range: SourceRange,
+) -> Result<ScalarExpression, BindError> {
+    let unknown = || BindError::not_supported("ANY and ALL of an array", range);
+    let never_fails =
+        call_fallibility(operator.function, &[None, None]) == KernelFallibility::Never;
+    if !never_fails || array.sql_type.oid() != array_type.oid() {
+        return Err(unknown());
+    }
+    let function = quantified_form(operator.name, is_all).ok_or_else(unknown)?;
+    let kind = ScalarKind::Function { function, arguments: vec![operand, array] };
+    Ok(ScalarExpression::new(kind, SqlType::BOOLEAN, range))
+}
+
+/// Whether an expression is an element that is compared by itself.
+fn is_element(element: &ScalarExpression) -> bool {
+    is_simple(element) && element.sql_type.element().is_none()
 }
 
 /// Whether an expression is a value of a row or a constant, perhaps as another type.

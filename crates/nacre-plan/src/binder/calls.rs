@@ -7,14 +7,15 @@ use nacre_functions::resolution::{
     CallSignature, FunctionCallError, ResolvedFunction, resolve_function,
 };
 use nacre_syntax::SourceRange;
-use nacre_syntax::{CallArguments, FunctionCall, SetQuantifier};
+use nacre_syntax::{CallArgument, CallArguments, FunctionCall, SetQuantifier};
 use nacre_types::SqlType;
 use nacre_types::catalog::{CastContext, TypeOid};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
+use super::named_arguments::default_of;
 use super::subquery_joins::has_subquery;
-use crate::algebra::{BoundAggregate, ScalarExpression, ScalarKind};
+use crate::algebra::{BoundAggregate, BoundSortKey, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
 /// What a call means.
@@ -34,6 +35,13 @@ pub(super) struct ChosenFunction {
     pub(super) result: SqlType,
 }
 
+/// An aggregate with the order in which it takes rows.
+pub(super) struct OrderedCall {
+    pub(super) chosen: ChosenFunction,
+    pub(super) order_by: Vec<BoundSortKey>,
+    pub(super) is_distinct: bool,
+}
+
 impl Binder<'_> {
     pub(super) fn bind_call(
         &mut self,
@@ -47,29 +55,21 @@ impl Binder<'_> {
             _ => return Err(BindError::not_supported("functions of schemas", range)),
         };
         if !call.within_group.is_empty() {
-            return Err(BindError::not_supported("ordered sets", range));
+            return self.bind_ordered_set(call, name, place, range);
         }
-        let mut arguments = Vec::new();
-        let mut quantifier = SetQuantifier::Unspecified;
+        let (quantifier, items) = match &call.arguments {
+            CallArguments::Star => (SetQuantifier::Unspecified, &[][..]),
+            CallArguments::List { is_variadic: true, .. } => {
+                return Err(BindError::not_supported("VARIADIC arguments", range));
+            }
+            CallArguments::List { quantifier, items, .. } => (*quantifier, &items[..]),
+        };
+        if items.iter().any(|item| item.name.is_some()) {
+            return self.bind_named_call(call, name, place, range);
+        }
         let is_star = matches!(call.arguments, CallArguments::Star);
-        if let CallArguments::List { quantifier: own, items, is_variadic } = &call.arguments {
-            if *is_variadic || items.iter().any(|item| item.name.is_some()) {
-                return Err(BindError::not_supported("named and VARIADIC arguments", range));
-            }
-            quantifier = *own;
-            let is_aggregate = call.window.is_none()
-                && nacre_functions::catalog::functions_named(name)
-                    .any(|entry| matches!(entry.kind, FunctionKind::Aggregate(_)));
-            let inner = match &call.window {
-                Some(_) => place.in_window(),
-                None if is_aggregate => place.in_aggregate(),
-                None => place,
-            };
-            for item in items {
-                let bound = self.bind(&item.value, inner);
-                arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
-            }
-        }
+        let arguments = self.bind_arguments(call, name, items, place)?;
+        let written = if call.order_by.is_empty() { Vec::new() } else { arguments.clone() };
         let chosen = match self.choose_function(name, arguments, range)? {
             ChosenCall::Function(chosen) => chosen,
             ChosenCall::Cast { target, operand } => {
@@ -89,7 +89,10 @@ impl Binder<'_> {
                 if !is_star && chosen.entry.arguments.is_empty() {
                     return Err(without_star(name, range));
                 }
-                self.bind_aggregate(call, chosen, is_distinct, place, range)
+                let order_by =
+                    self.bind_inner_order(call, &written, &chosen, is_distinct, place)?;
+                let ordered = OrderedCall { chosen, order_by, is_distinct };
+                self.bind_aggregate(call, ordered, place, range)
             }
             FunctionKind::Function
                 if !is_star
@@ -101,6 +104,30 @@ impl Binder<'_> {
             }
             _ => Err(BindError::not_supported("this kind of function", range)),
         }
+    }
+
+    /// Binds the arguments of a call, where an aggregate sees no other one.
+    fn bind_arguments(
+        &mut self,
+        call: &FunctionCall,
+        name: &str,
+        items: &[CallArgument],
+        place: ExpressionPlace<'_>,
+    ) -> Result<Vec<ScalarExpression>, BindError> {
+        let is_aggregate = call.window.is_none()
+            && nacre_functions::catalog::functions_named(name)
+                .any(|entry| matches!(entry.kind, FunctionKind::Aggregate(_)));
+        let inner = match &call.window {
+            Some(_) => place.in_window(),
+            None if is_aggregate => place.in_aggregate(),
+            None => place,
+        };
+        let mut arguments = Vec::with_capacity(items.len());
+        for item in items {
+            let bound = self.bind(&item.value, inner);
+            arguments.push(bound.map_err(|error| nested_error(error, place, is_aggregate))?);
+        }
+        Ok(arguments)
     }
 
     /// Calls a function of plain arguments. One of the grammar's own forms is named with its
@@ -138,7 +165,7 @@ impl Binder<'_> {
         let call =
             CallSignature { name, arguments: &types, argument_names: &[], is_variadic: false };
         let resolved = resolve_function(call)
-            .map_err(|error| function_error(error, name, &arguments, range))?;
+            .map_err(|error| function_error(error, name, (&arguments, &[]), range))?;
         let (entry, parameters, result) = match resolved {
             ResolvedFunction::Cast(target) => {
                 let target = SqlType::new(target);
@@ -157,8 +184,13 @@ impl Binder<'_> {
                     range,
                 ));
             }
-            ResolvedFunction::Function { default_count: 1.., .. } => {
-                return Err(BindError::not_supported("arguments left out", range));
+            ResolvedFunction::Function { entry, default_count: 1.., .. } => {
+                for index in arguments.len()..entry.arguments.len() {
+                    let default = default_of(entry, index, range);
+                    let unknown = || BindError::not_supported("arguments left out", range);
+                    arguments.push(default.ok_or_else(unknown)?);
+                }
+                return self.choose_function(name, arguments, range);
             }
             ResolvedFunction::Function { entry, parameters, result, .. } => {
                 (entry, parameters, SqlType::new(result))
@@ -187,11 +219,10 @@ impl Binder<'_> {
         self.coerce_to_boolean(filter, "FILTER").map(Some)
     }
 
-    fn bind_aggregate(
+    pub(super) fn bind_aggregate(
         &mut self,
         call: &FunctionCall,
-        chosen: ChosenFunction,
-        is_distinct: bool,
+        ordered: OrderedCall,
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
@@ -200,19 +231,18 @@ impl Binder<'_> {
             return Err(BindError::new("42803", message, range));
         }
         let filter = self.bind_call_filter(call, place)?;
-        if !call.order_by.is_empty() {
-            return Err(BindError::not_supported("aggregates with ORDER BY", range));
-        }
+        let OrderedCall { chosen, order_by, is_distinct } = ordered;
         let ChosenFunction { entry: function, arguments, result } = chosen;
-        if filter.is_some() && arguments.iter().any(has_subquery) {
+        let keys = || order_by.iter().map(|key| &key.value);
+        if filter.is_some() && arguments.iter().chain(keys()).any(has_subquery) {
             return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
         }
         let mut columns = HashSet::new();
-        arguments.iter().chain(&filter).for_each(|one| one.collect_columns(&mut columns));
+        let all = arguments.iter().chain(keys()).chain(&filter);
+        all.for_each(|one| one.collect_columns(&mut columns));
         if !columns.is_empty() && !columns.iter().any(|column| place.scope.has_column(*column)) {
             return Err(BindError::not_supported("aggregates of an outer query", range));
         }
-        let order_by = Vec::new();
         let call = BoundAggregate { function, arguments, is_distinct, order_by, filter, result };
         Ok(ScalarExpression::new(ScalarKind::Aggregate(Box::new(call)), result, range))
     }
@@ -240,7 +270,11 @@ pub(super) fn apply(
 }
 
 /// An aggregate within the arguments of another one has words of its own.
-fn nested_error(error: BindError, place: ExpressionPlace<'_>, is_aggregate: bool) -> BindError {
+pub(super) fn nested_error(
+    error: BindError,
+    place: ExpressionPlace<'_>,
+    is_aggregate: bool,
+) -> BindError {
     let is_nested = is_aggregate && place.allows_aggregates && error.sql_state == "42803";
     let words = ["aggregate functions are not allowed", "grouping operations are not allowed"];
     if !is_nested || !words.iter().any(|words| error.text.message.starts_with(words)) {
@@ -250,14 +284,23 @@ fn nested_error(error: BindError, place: ExpressionPlace<'_>, is_aggregate: bool
     BindError { text: nacre_types::ErrorText { message, ..error.text }, ..error }
 }
 
-fn function_error(
+/// The error of a call of which no function is meant; the last arguments have names.
+pub(super) fn function_error(
     error: FunctionCallError,
     name: &str,
-    arguments: &[ScalarExpression],
+    (arguments, names): (&[ScalarExpression], &[&str]),
     range: SourceRange,
 ) -> BindError {
-    let names: Vec<String> = arguments.iter().map(|one| one.sql_type.plain_name()).collect();
-    let call = format!("{name}({})", names.join(", "));
+    let unnamed = arguments.len() - names.len();
+    let word = |(index, one): (usize, &ScalarExpression)| {
+        let type_name = one.sql_type.plain_name();
+        match index.checked_sub(unnamed).and_then(|index| names.get(index)) {
+            Some(name) => format!("{name} => {type_name}"),
+            None => type_name,
+        }
+    };
+    let words: Vec<String> = arguments.iter().enumerate().map(word).collect();
+    let call = format!("{name}({})", words.join(", "));
     match error {
         FunctionCallError::NotFound | FunctionCallError::Inconsistent => {
             BindError::new("42883", format!("function {call} does not exist"), range).with_hint(

@@ -8,6 +8,7 @@ use nacre_types::SqlType;
 use nacre_types::catalog::CastContext;
 
 use super::literals::negated_number;
+use super::row_comparisons::row_items;
 use super::scope::Scope;
 use super::{Binder, EXPRESSION_DEPTH_MAX, EXPRESSIONS_COPIED_MAX};
 use crate::algebra::{ScalarExpression, ScalarKind};
@@ -118,7 +119,12 @@ impl Binder<'_> {
             ExpressionKind::Literal(literal) => self.bind_literal(literal, range),
             ExpressionKind::TypedLiteral(literal) => self.bind_typed_literal(literal, range),
             ExpressionKind::Parameter(number) => self.bind_parameter(*number, range),
-            ExpressionKind::Column(path) => self.bind_column(path, place.scope, range),
+            ExpressionKind::Column(path) => self.bind_path(path, place, range),
+            ExpressionKind::Array(nodes) => self.bind_array(nodes, None, place, range),
+            ExpressionKind::Indirection { operand, steps } => {
+                let operand = self.bind(operand, place)?;
+                self.bind_subscripts(operand, steps, place, range)
+            }
             ExpressionKind::Operation { first, links } => self.bind_operation(first, links, place),
             ExpressionKind::Prefix { operator, operand } => {
                 if let Some(literal) = negated_number(operator, operand) {
@@ -149,7 +155,12 @@ impl Binder<'_> {
             ExpressionKind::Like(test) => self.bind_like(test, place, range),
             ExpressionKind::Cast { operand, type_name } => {
                 let target = self.bind_type_name(type_name)?;
-                let operand = self.bind(operand, place)?;
+                let operand = match &operand.kind {
+                    ExpressionKind::Array(nodes) => {
+                        self.bind_array(nodes, Some(target), place, operand.range)?
+                    }
+                    _ => self.bind(operand, place)?,
+                };
                 let mut cast = self.coerce(operand, target, CastContext::Explicit, range)?;
                 cast.range = range;
                 Ok(cast)
@@ -195,6 +206,12 @@ impl Binder<'_> {
         if links.len() + self.depth > EXPRESSION_DEPTH_MAX {
             return Err(too_deep(first.range));
         }
+        if let ([OperatorLink { operator, operand }], Some(left)) = (links, row_items(first))
+            && let Some(right) = row_items(operand)
+        {
+            let symbol = self.symbol(operator)?;
+            return self.bind_row_comparison(symbol, [left, right], place, operator.range);
+        }
         let mut left = self.bind(first, place)?;
         for OperatorLink { operator, operand } in links {
             let right = self.bind(operand, place)?;
@@ -206,7 +223,7 @@ impl Binder<'_> {
 
     /// Binds `column` and `table.column`: of this query, else of the innermost query around it that
     /// has it.
-    fn bind_column(
+    pub(super) fn bind_column(
         &self,
         path: &ColumnPath,
         scope: &Scope,

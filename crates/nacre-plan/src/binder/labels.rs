@@ -35,6 +35,13 @@ fn name_of(node: &ExpressionNode) -> (NameStrength, String) {
             });
             own(fields.unwrap_or(&path.name.text))
         }
+        ExpressionKind::Indirection { operand, steps } => {
+            let field = steps.iter().rev().find_map(|step| match step {
+                IndirectionStep::Field(name) => Some(&name.text),
+                _ => None,
+            });
+            field.map_or_else(|| name_of(operand), |name| own(name))
+        }
         ExpressionKind::Function(call) => {
             own(call.name.parts.last().map_or(NO_NAME, |name| &name.text))
         }

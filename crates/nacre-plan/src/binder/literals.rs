@@ -31,10 +31,22 @@ impl Binder<'_> {
                 let kind = ScalarKind::UnknownLiteral(text.clone());
                 Ok(ScalarExpression::new(kind, SqlType::UNKNOWN, range))
             }
-            LiteralValue::BitString(_) | LiteralValue::HexString(_) => {
-                Err(BindError::not_supported("bit strings", range))
-            }
+            LiteralValue::BitString(digits) => self.bind_bits('b', digits, range),
+            LiteralValue::HexString(digits) => self.bind_bits('x', digits, range),
         }
+    }
+
+    /// Binds a string of bits of any length.
+    fn bind_bits(
+        &mut self,
+        base: char,
+        digits: &str,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let value = SqlValue::parse(&format!("{base}{digits}"), SqlType::BIT, self.settings);
+        let value = value.map_err(|error| BindError::of_value(&error, range))?;
+        let kind = ScalarKind::Constant(ConstantValue(value));
+        Ok(ScalarExpression::new(kind, SqlType::BIT, range))
     }
 
     pub(super) fn bind_typed_literal(

@@ -9,6 +9,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::operators::BoundOperator;
+use super::row_comparisons::row_items;
 use crate::algebra::{ScalarExpression, ScalarKind, TruthValue};
 use crate::error::BindError;
 
@@ -16,8 +17,8 @@ fn boolean(kind: ScalarKind, range: SourceRange) -> ScalarExpression {
     ScalarExpression::new(kind, SqlType::BOOLEAN, range)
 }
 
-/// Returns the expression, or its opposite.
-fn negated_if(is_negated: bool, expression: ScalarExpression) -> ScalarExpression {
+/// Returns a condition, or its opposite.
+pub(super) fn negated_if(is_negated: bool, expression: ScalarExpression) -> ScalarExpression {
     if is_negated {
         let range = expression.range;
         boolean(ScalarKind::Not(Box::new(expression)), range)
@@ -55,6 +56,9 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
+        if let (ValueTest::Null, Some(row)) = (test, row_items(operand)) {
+            return self.bind_row_is_null(row, is_negated, place, range);
+        }
         let operand = self.bind(operand, place)?;
         let (value, word) = match test {
             ValueTest::Null => {
@@ -80,6 +84,9 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
+        if let (Some(left), Some(right)) = (row_items(sides[0]), row_items(sides[1])) {
+            return self.bind_row_distinct([left, right], is_negated, place, range);
+        }
         let operands = vec![self.bind(sides[0], place)?, self.bind(sides[1], place)?];
         let BoundOperator { operator, operands, .. } =
             self.choose_operator("=", operands, range)?;
@@ -140,6 +147,9 @@ impl Binder<'_> {
                 return self.bind_in_query(operand, query, is_negated, place, range);
             }
         };
+        if let Some(row) = row_items(operand) {
+            return self.bind_row_in(row, nodes, is_negated, place, range);
+        }
         let operand = self.bind(operand, place)?;
         let (mut constants, mut others) = (Vec::new(), Vec::new());
         for node in nodes {

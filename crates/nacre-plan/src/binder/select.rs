@@ -158,6 +158,9 @@ impl Binder<'_> {
                         "for SELECT DISTINCT, ORDER BY expressions must appear in select list";
                     return Err(BindError::new("42P10", message, range));
                 }
+                for output in &outputs {
+                    super::ordering::require_operator("=", output.sql_type, core.range)?;
+                }
                 let keys = outputs.iter().map(|output| output.column).collect();
                 let (input, aggregates) = (Box::new(root), Vec::new());
                 root = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: false };

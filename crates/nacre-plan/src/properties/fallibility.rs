@@ -19,8 +19,23 @@ const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 /// Names of LIKE and ILIKE and their opposites.
 const PATTERN_TESTS: [&str; 4] = ["~~", "!~~", "~~*", "!~~*"];
 
-/// Aggregates that have a value for all rows; sums and averages only of exact numbers.
-const INFALLIBLE_AGGREGATES: [&str; 6] = ["count", "min", "max", "bool_and", "bool_or", "every"];
+/// Aggregates that have a value for all rows; sums and averages only of exact numbers, collections
+/// unless they are huge.
+const INFALLIBLE_AGGREGATES: [&str; 13] = [
+    "count",
+    "min",
+    "max",
+    "bool_and",
+    "bool_or",
+    "every",
+    "string_agg",
+    "regr_count",
+    "mode",
+    "rank",
+    "dense_rank",
+    "percent_rank",
+    "cume_dist",
+];
 
 /// Window functions that have a value for all rows.
 const INFALLIBLE_WINDOW_FUNCTIONS: [&str; 7] =
@@ -69,7 +84,10 @@ fn is_infallible_aggregate(name: &str, arguments: &[ScalarExpression]) -> bool {
         let types = [TypeOid::INT2, TypeOid::INT4, TypeOid::INT8, TypeOid::NUMERIC];
         types.contains(&argument.sql_type.oid())
     };
+    let is_element = |argument: &ScalarExpression| argument.sql_type.element().is_none();
     INFALLIBLE_AGGREGATES.contains(&name)
+        || (["bit_and", "bit_or", "bit_xor"].contains(&name) && arguments.iter().all(is_exact))
+        || (name == "array_agg" && arguments.iter().all(is_element))
         || (["sum", "avg"].contains(&name) && arguments.iter().all(is_exact))
 }
 

@@ -7,17 +7,18 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     ArrayRef, ArrowPrimitiveType, BinaryViewBuilder, BooleanArray, Decimal128Array, Float32Array,
-    Float64Array, PrimitiveArray, RecordBatch, RecordBatchOptions, StringViewBuilder,
+    Float64Array, IntervalMonthDayNanoArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    StringViewBuilder, Time64MicrosecondArray,
 };
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Field, Int16Type, Int32Type, Int64Type, Schema, SchemaRef, TimeUnit,
-    TimestampMicrosecondType,
+    DataType, Date32Type, Field, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
+    IntervalUnit, Schema, SchemaRef, TimeUnit, TimestampMicrosecondType,
 };
 use nacre_exec::lower::{OutputForm, QueryOutput};
 use nacre_exec::vector::ResultBatch;
 use nacre_exec::vector::{BitVector, ColumnVector, VectorValues};
-use nacre_types::{SqlType, SqlValue, TypeKind};
+use nacre_types::{SqlInterval, SqlType, SqlValue, TypeKind, ValueSettings};
 
 use super::errors::from_exec;
 use crate::error::{Error, ErrorKind, Result};
@@ -73,6 +74,10 @@ fn arrow_type(output: &QueryOutput) -> Result<DataType> {
             DataType::Utf8View
         }
         TypeKind::Bytea => DataType::BinaryView,
+        TypeKind::Interval(..) => DataType::Interval(IntervalUnit::MonthDayNano),
+        TypeKind::Time(_) => DataType::Time64(TimeUnit::Microsecond),
+        // Texts that say what they are.
+        TypeKind::Uuid | TypeKind::Json | TypeKind::Name => DataType::Utf8View,
         _ => return Err(Error::not_supported(format_args!("an answer of {}", output.sql_type))),
     })
 }
@@ -165,15 +170,54 @@ fn plain_array(column: &ColumnVector, sql_type: SqlType, rows: usize) -> Result<
 
 /// Makes an array of what has to be computed value by value.
 fn computed_array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
-    let mut builder = StringViewBuilder::with_capacity(batch.rows);
-    for row in 0..batch.rows {
-        match output.value(batch, row).map_err(from_exec)? {
-            SqlValue::Null => builder.append_null(),
-            SqlValue::Numeric(number) => builder.append_value(number.to_string()),
-            other => return Err(internal(format_args!("{other:?} is computed"))),
+    match output.sql_type.kind() {
+        TypeKind::Interval(..) => {
+            let intervals = computed_values(output, batch, |value| match value {
+                SqlValue::Interval(interval) => arrow_interval(interval),
+                other => Err(internal(format_args!("{other:?} is computed"))),
+            })?;
+            Ok(Arc::new(intervals.into_iter().collect::<IntervalMonthDayNanoArray>()))
+        }
+        TypeKind::Time(_) => {
+            let times = computed_values(output, batch, |value| match value {
+                SqlValue::Time(time) => Ok(time.0),
+                other => Err(internal(format_args!("{other:?} is computed"))),
+            })?;
+            Ok(Arc::new(times.into_iter().collect::<Time64MicrosecondArray>()))
+        }
+        _ => {
+            let settings = ValueSettings::default();
+            let texts = computed_values(output, batch, |value| {
+                let mut text = String::new();
+                value.write_text(output.sql_type, &settings, &mut text);
+                Ok(text)
+            })?;
+            let mut builder = StringViewBuilder::with_capacity(batch.rows);
+            texts.iter().for_each(|text| builder.append_option(text.as_deref()));
+            Ok(Arc::new(builder.finish()))
         }
     }
-    Ok(Arc::new(builder.finish()))
+}
+
+/// Returns what values of an answer become; nulls stay such.
+fn computed_values<T>(
+    output: &QueryOutput,
+    batch: &ResultBatch,
+    convert: impl Fn(SqlValue) -> Result<T>,
+) -> Result<Vec<Option<T>>> {
+    let value = |row| match output.value(batch, row).map_err(from_exec)? {
+        SqlValue::Null => Ok(None),
+        value => convert(value).map(Some),
+    };
+    (0..batch.rows).map(value).collect()
+}
+
+fn arrow_interval(interval: SqlInterval) -> Result<IntervalMonthDayNano> {
+    let SqlInterval { months, days, micros } = interval;
+    let nanoseconds = micros.checked_mul(1_000);
+    let nanoseconds =
+        nanoseconds.ok_or_else(|| Error::not_supported("an interval of more than 292 years"))?;
+    Ok(IntervalMonthDayNano { months, days, nanoseconds })
 }
 
 fn each_string(

@@ -6,6 +6,7 @@
 //!                                              coalesce(count, 0)
 //! ```
 
+use nacre_functions::catalog::{AggregateKind, FunctionKind};
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
@@ -13,8 +14,8 @@ use super::pulling::PullingPass;
 use super::{DependentJoin, has_any, new_column};
 use crate::algebra::conjuncts::{conjunction, split_conjunction, with_computed, with_filter};
 use crate::algebra::{
-    AggregateColumn, ComputedColumn, ConstantValue, JoinVariant, QueryColumns, RelationalOperator,
-    ScalarExpression, ScalarKind, TruthValue,
+    AggregateColumn, BoundAggregate, ComputedColumn, ConstantValue, JoinVariant, QueryColumns,
+    RelationalOperator, ScalarExpression, ScalarKind, TruthValue,
 };
 
 /// What stands above an aggregate without keys, the lowest first.
@@ -87,6 +88,20 @@ impl DependentJoin {
     }
 }
 
+/// Returns the value of an aggregate of no rows, if that is not null.
+fn value_of_nothing(call: &BoundAggregate) -> Option<SqlValue> {
+    let kind = call.function.kind;
+    let is_hypothetical =
+        matches!(kind, FunctionKind::Aggregate(AggregateKind::Hypothetical { .. }));
+    match call.function.name {
+        "count" | "regr_count" => Some(SqlValue::BigInt(0)),
+        "rank" | "dense_rank" if is_hypothetical => Some(SqlValue::BigInt(1)),
+        "percent_rank" if is_hypothetical => Some(SqlValue::Double(0.0)),
+        "cume_dist" if is_hypothetical => Some(SqlValue::Double(1.0)),
+        _ => None,
+    }
+}
+
 /// Has aggregates that have a value of no rows name other columns; returns what their columns are.
 pub(super) fn take_defaults(
     aggregates: &mut [AggregateColumn],
@@ -94,16 +109,15 @@ pub(super) fn take_defaults(
 ) -> Vec<ComputedColumn> {
     let mut defaults = Vec::new();
     for one in aggregates {
-        if one.call.function.name != "count" {
-            continue;
-        }
+        let Some(default) = value_of_nothing(&one.call) else { continue };
         let (column, sql_type) = (one.column, one.call.result);
-        one.column = new_column("count", sql_type, columns);
+        one.column = new_column(one.call.function.name, sql_type, columns);
         let range = SourceRange::default();
-        let count = ScalarExpression::new(ScalarKind::Column(one.column), sql_type, range);
-        let zero = ScalarKind::Constant(ConstantValue(SqlValue::BigInt(0)));
-        let zero = ScalarExpression::new(zero, sql_type, range);
-        let value = ScalarExpression::new(ScalarKind::Coalesce(vec![count, zero]), sql_type, range);
+        let own = ScalarExpression::new(ScalarKind::Column(one.column), sql_type, range);
+        let default = ScalarKind::Constant(ConstantValue(default));
+        let default = ScalarExpression::new(default, sql_type, range);
+        let value =
+            ScalarExpression::new(ScalarKind::Coalesce(vec![own, default]), sql_type, range);
         defaults.push(ComputedColumn { column, value });
     }
     defaults

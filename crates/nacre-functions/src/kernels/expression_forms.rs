@@ -1,0 +1,225 @@
+//! What the grammar has instead of functions: ARRAY, subscripts, and ANY and ALL of an array.
+//!
+//! Each is an entry like those of the catalog, of an OID that `pg_proc` does not have, so that all
+//! that calls functions has it, too. A call by name does not find it.
+
+use std::cmp::Ordering;
+use std::sync::LazyLock;
+
+use nacre_types::catalog::TypeOid;
+use nacre_types::{ArrayDimension, SqlArray, SqlType, SqlValue, ValueError};
+
+use super::arguments::array;
+use super::{KernelContext, ScalarKernel, compare_values};
+use crate::catalog::{FunctionEntry, FunctionKind, Volatility};
+
+/// OIDs from here on are none of PostgreSQL's for a long time to come.
+const FIRST_OID: u32 = 0xff00_0000;
+
+/// `anyarray`.
+const ANY_ARRAY: TypeOid = TypeOid(2277);
+
+/// Symbols of comparisons.
+const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
+
+const FORMS: [(&str, ScalarKernel); 16] = [
+    ("array", ScalarKernel::total(|values, context| array_of(values.to_vec(), context))),
+    ("array of arrays", ScalarKernel::partial(array_of_arrays)),
+    ("subscript", ScalarKernel::total(|values, _| element_at(values))),
+    ("slice", ScalarKernel::partial(|values, _| slice_of(values))),
+    ("any =", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_eq))),
+    ("any <>", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_ne))),
+    ("any <", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_lt))),
+    ("any <=", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_le))),
+    ("any >", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_gt))),
+    ("any >=", ScalarKernel::total(|values, context| any_of(values, context, Ordering::is_ge))),
+    ("all =", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_eq))),
+    ("all <>", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_ne))),
+    ("all <", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_lt))),
+    ("all <=", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_le))),
+    ("all >", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_gt))),
+    ("all >=", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_ge))),
+];
+
+static ENTRIES: LazyLock<Vec<FunctionEntry>> = LazyLock::new(|| {
+    let entry = |(oid, (name, _)): (u32, &(&'static str, ScalarKernel))| FunctionEntry {
+        oid,
+        name,
+        kind: FunctionKind::Function,
+        variadic_element: None,
+        default_count: 0,
+        returns_set: false,
+        is_strict: false,
+        volatility: Volatility::Immutable,
+        result: ANY_ARRAY,
+        arguments: Vec::new(),
+        all_arguments: Vec::new(),
+        modes: "",
+        argument_names: Vec::new(),
+    };
+    (FIRST_OID..).zip(&FORMS).map(entry).collect()
+});
+
+fn form(name: &str) -> Option<&'static FunctionEntry> {
+    ENTRIES.iter().find(|entry| entry.name == name)
+}
+
+/// Returns what makes an array of elements, or of arrays of one dimension less.
+pub fn array_form(is_of_arrays: bool) -> Option<&'static FunctionEntry> {
+    form(if is_of_arrays { "array of arrays" } else { "array" })
+}
+
+/// Returns what takes an element of an array by its subscripts.
+pub fn subscript_form() -> Option<&'static FunctionEntry> {
+    form("subscript")
+}
+
+/// Returns what takes the elements of an array between two subscripts.
+pub fn slice_form() -> Option<&'static FunctionEntry> {
+    form("slice")
+}
+
+/// Returns what compares a value with the elements of an array, by the symbol of an operator.
+pub fn quantified_form(symbol: &str, is_all: bool) -> Option<&'static FunctionEntry> {
+    let symbol = COMPARISONS.into_iter().find(|own| *own == symbol)?;
+    form(&format!("{} {symbol}", if is_all { "all" } else { "any" }))
+}
+
+/// Returns the kernel of a form.
+pub(super) fn form_kernel(oid: u32) -> Option<ScalarKernel> {
+    let index = oid.checked_sub(FIRST_OID)?;
+    FORMS.get(index as usize).map(|(_, kernel)| *kernel)
+}
+
+fn array_of(elements: Vec<SqlValue>, context: &KernelContext<'_>) -> Result<SqlValue, ValueError> {
+    let array = SqlArray::from_elements(element_type(context)?, elements);
+    Ok(SqlValue::Array(Box::new(array)))
+}
+
+fn element_type(context: &KernelContext<'_>) -> Result<SqlType, ValueError> {
+    let element = context.result_type.element();
+    element.ok_or_else(|| ValueError::internal("an array of no elements' type"))
+}
+
+/// Puts arrays of one shape together; null and empty ones are as nothing, but only among
+/// themselves.
+fn array_of_arrays(
+    values: &[SqlValue],
+    context: &KernelContext<'_>,
+) -> Result<SqlValue, ValueError> {
+    let refuse = || {
+        let message =
+            "multidimensional arrays must have array expressions with matching dimensions";
+        ValueError::array_subscript(message)
+    };
+    let (mut shape, mut elements): (Option<&[ArrayDimension]>, Vec<SqlValue>) = (None, Vec::new());
+    let mut has_empty = false;
+    for (index, value) in values.iter().enumerate() {
+        if value.is_null() {
+            has_empty = true;
+            continue;
+        }
+        let own = array(values, index)?;
+        if own.dimensions().is_empty() {
+            has_empty = true;
+            continue;
+        }
+        if shape.is_some_and(|shape| shape != own.dimensions()) {
+            return Err(refuse());
+        }
+        shape = Some(own.dimensions());
+        elements.extend_from_slice(own.elements());
+    }
+    let Some(shape) = shape else { return array_of(Vec::new(), context) };
+    if has_empty {
+        return Err(refuse());
+    }
+    let mut dimensions = vec![ArrayDimension { length: values.len(), lower_bound: 1 }];
+    dimensions.extend_from_slice(shape);
+    let made = SqlArray::with_dimensions(element_type(context)?, dimensions, elements)?;
+    Ok(SqlValue::Array(Box::new(made)))
+}
+
+/// Returns the element at subscripts; null outside of the array.
+fn element_at(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
+    if values.iter().any(SqlValue::is_null) {
+        return Ok(SqlValue::Null);
+    }
+    let own = array(values, 0)?;
+    let subscripts = values.get(1..).unwrap_or_default();
+    if subscripts.len() != own.dimensions().len() {
+        return Ok(SqlValue::Null);
+    }
+    let mut place = 0;
+    for (subscript, dimension) in subscripts.iter().zip(own.dimensions()) {
+        let SqlValue::Integer(subscript) = subscript else {
+            return Err(ValueError::internal("a subscript of another type"));
+        };
+        let offset = i64::from(*subscript) - i64::from(dimension.lower_bound);
+        match usize::try_from(offset) {
+            Ok(offset) if offset < dimension.length => place = place * dimension.length + offset,
+            _ => return Ok(SqlValue::Null),
+        }
+    }
+    Ok(own.elements().get(place).cloned().unwrap_or(SqlValue::Null))
+}
+
+/// Returns the elements between two subscripts, as far as they are there.
+fn slice_of(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
+    let [SqlValue::Array(own), SqlValue::Integer(low), SqlValue::Integer(high)] = values else {
+        return Ok(SqlValue::Null);
+    };
+    let dimension = match own.dimensions() {
+        [] => return Ok(values[0].clone()),
+        [dimension] => dimension,
+        _ => return Err(ValueError::not_supported("slices of arrays of several dimensions")),
+    };
+    let offset = |subscript: i32| i64::from(subscript) - i64::from(dimension.lower_bound);
+    let start = offset(*low).max(0);
+    let end = (offset(*high) + 1).min(dimension.length as i64);
+    // Both lie within the array if there is anything between.
+    let part = if start < end { start as usize..end as usize } else { 0..0 };
+    let elements = own.elements()[part].to_vec();
+    Ok(SqlValue::Array(Box::new(SqlArray::from_elements(own.element_type(), elements))))
+}
+
+/// Compares a value with all elements of an array up to one for which the comparison is `decisive`.
+fn quantified(
+    values: &[SqlValue],
+    context: &KernelContext<'_>,
+    decisive: bool,
+    holds: fn(Ordering) -> bool,
+) -> Result<SqlValue, ValueError> {
+    let [operand, source] = values else {
+        return Err(ValueError::internal("a comparison with other than one array"));
+    };
+    if source.is_null() {
+        return Ok(SqlValue::Null);
+    }
+    let elements = array(values, 1)?.elements();
+    let mut result = SqlValue::Boolean(!decisive);
+    for element in elements {
+        if operand.is_null() || element.is_null() {
+            result = SqlValue::Null;
+        } else if holds(compare_values(operand, element, context)?) == decisive {
+            return Ok(SqlValue::Boolean(decisive));
+        }
+    }
+    Ok(result)
+}
+
+fn any_of(
+    values: &[SqlValue],
+    context: &KernelContext<'_>,
+    holds: fn(Ordering) -> bool,
+) -> Result<SqlValue, ValueError> {
+    quantified(values, context, true, holds)
+}
+
+fn all_of(
+    values: &[SqlValue],
+    context: &KernelContext<'_>,
+    holds: fn(Ordering) -> bool,
+) -> Result<SqlValue, ValueError> {
+    quantified(values, context, false, holds)
+}

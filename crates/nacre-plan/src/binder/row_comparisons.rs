@@ -1,0 +1,182 @@
+//! Comparisons of rows that are written out, value by value.
+//!
+//! ```text
+//! (a, b) = (c, d)                a = c and b = d
+//! (a, b) < (c, d)                a < c or (a = c and b < d)
+//! (a, b) in ((1, 2), (3, 4))     (a = 1 and b = 2) or (a = 3 and b = 4)
+//! ```
+
+use nacre_syntax::SourceRange;
+use nacre_syntax::{ExpressionKind, ExpressionNode};
+use nacre_types::SqlType;
+
+use super::Binder;
+use super::expressions::ExpressionPlace;
+use super::operators::BoundOperator;
+use super::predicates::negated_if;
+use crate::algebra::{ScalarExpression, ScalarKind};
+use crate::error::BindError;
+
+/// Returns the values of a row that is written out.
+pub(super) fn row_items(node: &ExpressionNode) -> Option<&[ExpressionNode]> {
+    match &node.kind {
+        ExpressionKind::Row { items, .. } => Some(items),
+        _ => None,
+    }
+}
+
+fn boolean(kind: ScalarKind, range: SourceRange) -> ScalarExpression {
+    ScalarExpression::new(kind, SqlType::BOOLEAN, range)
+}
+
+/// Joins conditions by AND or OR.
+fn joined(mut all: Vec<ScalarExpression>, is_and: bool, range: SourceRange) -> ScalarExpression {
+    match all.pop() {
+        Some(last) if all.is_empty() => last,
+        Some(last) => {
+            all.push(last);
+            boolean(if is_and { ScalarKind::And(all) } else { ScalarKind::Or(all) }, range)
+        }
+        None => boolean(ScalarKind::And(all), range),
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a comparison of two rows.
+    pub(super) fn bind_row_comparison(
+        &mut self,
+        symbol: &str,
+        [left, right]: [&[ExpressionNode]; 2],
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        if left.len() != right.len() {
+            let message = "unequal number of entries in row expressions";
+            return Err(BindError::new("42601", message, range));
+        }
+        if left.is_empty() {
+            let message = "cannot compare rows of zero length";
+            return Err(BindError::new("0A000", message, range));
+        }
+        let mut pairs = Vec::with_capacity(left.len());
+        for (left, right) in left.iter().zip(right) {
+            pairs.push([self.bind(left, place)?, self.bind(right, place)?]);
+        }
+        self.compare_rows(symbol, pairs, range)
+    }
+
+    fn compare_rows(
+        &mut self,
+        symbol: &str,
+        pairs: Vec<[ScalarExpression; 2]>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let strict = match symbol {
+            "=" | "<>" => {
+                let mut tests = Vec::with_capacity(pairs.len());
+                for [left, right] in pairs {
+                    tests.push(self.compare_pair(symbol, left, right, range)?);
+                }
+                return Ok(joined(tests, symbol == "=", range));
+            }
+            "<" | "<=" => "<",
+            ">" | ">=" => ">",
+            _ => return Err(BindError::not_supported("this operator between rows", range)),
+        };
+        // From the last pair to the first.
+        let mut compared: Option<ScalarExpression> = None;
+        for [left, right] in pairs.into_iter().rev() {
+            let Some(rest) = compared.take() else {
+                compared = Some(self.compare_pair(symbol, left, right, range)?);
+                continue;
+            };
+            let copies = [self.copy(&left)?, self.copy(&right)?];
+            let before = self.compare_pair(strict, left, right, range)?;
+            let [left, right] = copies.map(|copy| self.bound_again(copy));
+            let equal = self.compare_pair("=", left, right, range)?;
+            let equal = joined(vec![equal, rest], true, range);
+            compared = Some(joined(vec![before, equal], false, range));
+        }
+        Ok(compared.unwrap_or_else(|| joined(Vec::new(), true, range)))
+    }
+
+    fn compare_pair(
+        &mut self,
+        symbol: &str,
+        left: ScalarExpression,
+        right: ScalarExpression,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let test = self.apply_operator(symbol, vec![left, right], range)?;
+        if test.sql_type == SqlType::BOOLEAN {
+            return Ok(test);
+        }
+        let found = test.sql_type;
+        let message = format!("row comparison operator must yield type boolean, not type {found}");
+        Err(BindError::new("42804", message, range))
+    }
+
+    /// Binds whether a row is among rows.
+    pub(super) fn bind_row_in(
+        &mut self,
+        row: &[ExpressionNode],
+        nodes: &[ExpressionNode],
+        is_negated: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let symbol = if is_negated { "<>" } else { "=" };
+        let mut tests = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(items) = row_items(node) else {
+                return Err(BindError::not_supported("a row among other values", node.range));
+            };
+            tests.push(self.bind_row_comparison(symbol, [row, items], place, range)?);
+        }
+        Ok(joined(tests, is_negated, range))
+    }
+
+    /// Binds whether all values of a row are null, or none of them is.
+    pub(super) fn bind_row_is_null(
+        &mut self,
+        row: &[ExpressionNode],
+        is_negated: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let mut tests = Vec::with_capacity(row.len());
+        for item in row {
+            let value = self.bind(item, place)?;
+            let is_null = ScalarKind::IsNull(Box::new(self.settle(value)?));
+            let test = boolean(is_null, range);
+            tests.push(negated_if(is_negated, test));
+        }
+        if tests.is_empty() {
+            return Err(BindError::not_supported("tests of rows without values", range));
+        }
+        Ok(joined(tests, true, range))
+    }
+
+    /// Binds whether a value of a row is distinct from that of another one.
+    pub(super) fn bind_row_distinct(
+        &mut self,
+        [left, right]: [&[ExpressionNode]; 2],
+        is_negated: bool,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        if left.len() != right.len() || left.is_empty() {
+            let message = "unequal number of entries in row expressions";
+            return Err(BindError::new("42601", message, range));
+        }
+        let mut tests = Vec::with_capacity(left.len());
+        for (left, right) in left.iter().zip(right) {
+            let operands = vec![self.bind(left, place)?, self.bind(right, place)?];
+            let BoundOperator { operator, operands, .. } =
+                self.choose_operator("=", operands, range)?;
+            tests.push(boolean(ScalarKind::IsDistinct { operator, operands }, range));
+        }
+        let distinct = joined(tests, false, range);
+        Ok(negated_if(is_negated, distinct))
+    }
+}
