@@ -18,7 +18,7 @@
 //! 7. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
 //! 8. Queries that are computed once are lowered first; what reads them has their columns
-//!    (`common`).
+//!    (`common`, `recursion`), or their value (`once`).
 //! 9. Windows that one sort serves become one node (`windows`), frames distances of physical values
 //!    (`window_frames`).
 //!
@@ -53,9 +53,11 @@ mod join_keys;
 mod join_sides;
 mod joins;
 mod like;
+mod once;
 mod operators;
 mod predicates;
 mod query;
+mod recursion;
 mod relations;
 mod row_call;
 mod row_expression;

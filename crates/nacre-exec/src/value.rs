@@ -7,6 +7,7 @@
 mod bounds;
 mod constant;
 mod exact;
+mod once;
 mod physical;
 
 pub use bounds::{IntBounds, IntLimit};
@@ -14,4 +15,6 @@ pub use constant::ScalarValue;
 pub(crate) use exact::{
     RoundedTo, decode_exact, encode_exact, encode_failure, encode_scaled, exact_key, round_exact,
 };
+pub(crate) use once::HeldError;
+pub use once::OnceValue;
 pub use physical::{IntWidth, ValueClass, VectorType};

@@ -14,7 +14,7 @@ mod scalar;
 mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
-pub use common::{CommonQuery, CommonReference};
+pub use common::{CommonForm, CommonQuery, CommonReference, RecursiveTerm};
 pub(crate) use parameters::{array_elements, without_elements};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
@@ -22,8 +22,8 @@ pub use relational::{
 };
 pub use renaming::ColumnRenaming;
 pub use scalar::{
-    BoundAggregate, BoundSubquery, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind,
-    SubqueryForm, TruthValue,
+    BoundAggregate, BoundSubquery, CaseArm, CastStep, ConstantValue, OnceReference,
+    ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 pub use windows::{
     BoundWindowCall, BoundWindowFrame, WindowColumn, WindowFrameEdge, WindowFrameExclusion,

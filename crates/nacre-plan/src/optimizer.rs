@@ -51,6 +51,11 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
         common::set_expected_rows(&mut own, &expected);
         query.root = optimize_operator(own, &mut columns, statistics);
         expected.push(common::expected_rows(&query.root, &columns, statistics));
+        if let Some(term) = query.form.term_mut() {
+            let mut own = std::mem::replace(&mut term.root, RelationalOperator::SingleRow);
+            common::set_expected_rows(&mut own, &expected);
+            term.root = optimize_operator(own, &mut columns, statistics);
+        }
     }
     common::set_expected_rows(&mut root, &expected);
     let root = optimize_operator(root, &mut columns, statistics);

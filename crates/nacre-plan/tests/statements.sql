@@ -819,3 +819,38 @@ select (select max(b) from v2 where v2.a = p.pk) from p
 select pk from p where exists (select from v1 where x = pk)
 select outer_name from v2, lateral (select 1) l
 select * from v3 where label like 'x%'
+with recursive r (n) as (select 1 union all select n + 1 from r where n < 5) select n from r
+with recursive r as (select 'a' as s, 1.5 as m union all select s || 'b', m * 2 from r) select * from r
+with recursive r (n) as (select 1 union all select n + 1.0 from r) select n from r
+with recursive r (n) as (select 'a'::varchar(3) union all select n || 'b' from r) select n from r
+with recursive r (n) as (select 1 union all select n, n from r) select n from r
+with recursive r (n) as (select 1 from r union all select 2) select n from r
+with recursive r (n) as (select n from r) select n from r
+with recursive r (n) as (select 1 except select n from r) select n from r
+with recursive r (n) as (select 1 union all select x.n from r x, r y) select n from r
+with recursive r (n) as (select 1 union all select a from t where a in (select n from r)) select n from r
+with recursive r (n) as (select 1 union all select a from t left join r on a = n) select n from r
+with recursive r (n) as (select 1 union all select a from r right join t on a = n) select n from r
+with recursive r (n) as (select 1 union all select a from r left join t on a = n) select n from r
+with recursive r (n) as (select 1 union all (select a from t except select n from r)) select n from r
+with recursive r (n) as (select 1 union all (select n from r except select a from t)) select n from r
+with recursive r (n) as (select 1 union all (select n from r except all select a from t)) select n from r
+with recursive r (n) as (select 1 union all (select n from r intersect all select a from t)) select n from r
+with recursive r (n) as (select 1 union all (select n from r intersect select a from t)) select n from r
+with recursive r (n) as (select 1 union all select max(n) from r) select n from r
+with recursive r (n) as (select 1 union all select n from r group by n) select n from r
+with recursive r (n) as (select 1 union all select max(n) from (select n from r) s) select n from r
+with recursive r (n, m) as (select 1 union all select n + 1 from r) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from r order by 1) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from r limit 3) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from r offset 3) select n from r
+with recursive c as (select a from t) select * from c
+with recursive c as (select a from t union select k from t order by 1) select * from c
+with recursive r (n) as (select null union all select n from r) select n from r
+with recursive r (n) as (select 1 union all (with q as (select * from r) select n + 1 from q)) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from (select n from r) s) select n from r
+with recursive r (n) as (select 1 union all select row_number() over () from r) select n from r
+select * from (values ((select max(a) from t), 1)) v (x, y)
+values ((select max(b) from t)), (2)
+select case when a > 1 then (select s from t) end from t
+select rank() over (order by a) + 1, count(*) over () - 1 from t

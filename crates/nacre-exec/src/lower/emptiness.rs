@@ -37,9 +37,12 @@ impl LoweredRelation {
 fn has_no_rows(node: &PlanNode) -> bool {
     use PairingKind as K;
     match node {
-        PlanNode::Scan(_) | PlanNode::Rows(_) | PlanNode::Series(_) | PlanNode::CommonScan(_) => {
-            false
-        }
+        PlanNode::Scan(_)
+        | PlanNode::Rows(_)
+        | PlanNode::Series(_)
+        | PlanNode::CommonScan(_)
+        | PlanNode::Once(_)
+        | PlanNode::Recursion(_) => false,
         PlanNode::Common(common) => is_empty(&common.input),
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),

@@ -115,6 +115,8 @@ impl ExpectedRows {
             }
             PlanNode::Repeat(repeat) => Self::of(&repeat.input),
             PlanNode::Common(common) => Self::of(&common.input),
+            PlanNode::Once(once) => Self::of(&once.input),
+            PlanNode::Recursion(recursion) => Self::of(&recursion.first),
             PlanNode::CommonScan(scan) => {
                 Self { rows: scan.rows_expected, all: scan.rows_expected }
             }

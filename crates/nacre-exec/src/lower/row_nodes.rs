@@ -177,7 +177,8 @@ fn physical_value(
     Ok(ScalarValue::Bytes(bytes))
 }
 
-fn push_scalar(out: &mut ColumnVector, scalar: &ScalarValue) -> ExecResult<()> {
+/// Appends a value to a vector of its class.
+pub(super) fn push_scalar(out: &mut ColumnVector, scalar: &ScalarValue) -> ExecResult<()> {
     match (scalar, &mut out.values) {
         (ScalarValue::Null(_), values) => {
             values.push_default();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nacre_store::TableSnapshot;
 
-use super::common::{CommonNode, CommonScanNode};
+use super::common::{CommonNode, CommonScanNode, OnceNode, RecursionNode};
 use super::series::SeriesNode;
 use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -35,6 +35,8 @@ pub enum PlanNode {
     Repeat(Box<RepeatNode>),
     Common(Box<CommonNode>),
     CommonScan(CommonScanNode),
+    Once(Box<OnceNode>),
+    Recursion(Box<RecursionNode>),
 }
 
 /// Reads `columns` of the rows of a table that satisfy all predicates.
@@ -284,6 +286,8 @@ impl PlanNode {
         match self {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter().chain([&common.input]).collect(),
+            Self::Once(once) => vec![&once.input],
+            Self::Recursion(recursion) => vec![&recursion.first, &recursion.step],
             Self::Filter(filter) => vec![&filter.input],
             Self::Map(map) => vec![&map.input],
             Self::Join(join) => vec![&join.probe, &join.build],

@@ -15,6 +15,7 @@ use super::expressions::ExpressionPlace;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
 use super::ordering::{BoundSortItem, SelectOrder};
+use super::proofs::counts_rows;
 use super::scope::{Scope, ScopeColumn};
 use super::subquery_joins::{has_subquery, may_find_more};
 use super::windows::{BoundWindow, WrittenWindow};
@@ -42,8 +43,10 @@ impl Binder<'_> {
     ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
         let own = core.windows.iter().map(WrittenWindow::of_clause).collect();
         let outer = std::mem::replace(&mut self.windows, own);
+        let has_limit = query.limit.is_some() || query.offset.is_some();
+        let outer_limit = std::mem::replace(&mut self.has_limit, has_limit);
         let bound = self.bind_clauses(core, query);
-        self.windows = outer;
+        (self.windows, self.has_limit) = (outer, outer_limit);
         bound
     }
 
@@ -82,6 +85,9 @@ impl Binder<'_> {
             target.value = self.settle(target.value.clone())?;
         }
         let mut windows = self.bind_windows(&scope)?;
+        let hidden = order.iter().filter_map(BoundSortItem::hidden);
+        let values = targets.iter().map(|target| &target.value).chain(hidden).chain(&having);
+        require_no_recursive_aggregates(&scope, values)?;
         let mut aggregation = Aggregation::new(groups, having, &scope);
         let hidden = order.iter().filter_map(BoundSortItem::hidden);
         let others = hidden.chain(windows.iter().flat_map(BoundWindow::expressions));
@@ -204,7 +210,11 @@ impl Binder<'_> {
             name: name.to_owned(),
             sql_type: value.sql_type,
             is_nullable: true,
-            source: ColumnSource::Computed,
+            source: if counts_rows(value) {
+                ColumnSource::RowCount
+            } else {
+                ColumnSource::Computed
+            },
         })
     }
 
@@ -303,6 +313,22 @@ impl Binder<'_> {
         }
         Ok(RelationalOperator::Limit { input: Box::new(root), count, offset })
     }
+}
+
+/// Refuses aggregates of the rows that a recursive query has made last.
+fn require_no_recursive_aggregates<'e>(
+    scope: &Scope,
+    values: impl Iterator<Item = &'e ScalarExpression>,
+) -> Result<(), BindError> {
+    if !scope.tables.iter().any(|table| table.is_working) {
+        return Ok(());
+    }
+    let is_aggregate = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Aggregate(_));
+    let mut values = values.filter(|value| value.any(&is_aggregate));
+    values.next().map_or(Ok(()), |value| {
+        let message = "aggregate functions are not allowed in a recursive query's recursive term";
+        Err(BindError::new("42P19", message, value.range))
+    })
 }
 
 /// Returns how many rows FETCH FIRST ROW wants.

@@ -167,7 +167,7 @@ impl<'s> RowEstimator<'s> {
                 ColumnSource::Relation { relation, position } => {
                     self.statistics.column(relation, position).distinct_count
                 }
-                ColumnSource::Computed => None,
+                ColumnSource::Computed | ColumnSource::RowCount => None,
             });
             let is_key = query.key.as_deref() == Some(&[*position]);
             let distinct = of_relation.filter(|_| !is_key).map_or(rows, |count| count as f64);
