@@ -12,7 +12,7 @@
 //!    join is about the left side's rows alone and that is much smaller (`join_sides`).
 //! 5. Rows that are written out are computed here (`constant_rows`); set operations append the rows
 //!    of their inputs, and count them in groups (`set_operations`). What a series counts is known
-//!    here, its rows are made when the query runs (`series`).
+//!    here, its rows are made when the query runs (`series`); so are other sets (`sets`).
 //! 6. Conditions without columns are decided here (`constants`); if they are not true, nothing
 //!    below them is part of the plan (`emptiness`).
 //! 7. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
@@ -65,6 +65,7 @@ mod row_nodes;
 mod series;
 mod session;
 mod set_operations;
+mod sets;
 mod stored;
 mod substring;
 mod window_frames;

@@ -11,6 +11,7 @@
 
 mod common;
 mod description;
+mod expand;
 mod node;
 mod series;
 mod window;
@@ -18,6 +19,7 @@ mod window;
 pub use crate::scan::ColumnPredicate;
 pub use common::{CommonNode, CommonScanNode, OnceNode, RecursionColumn, RecursionNode};
 pub use description::OperatorDescription;
+pub use expand::{ExpandNode, RowReader, SetColumn, SetValues};
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
     GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PhysicalPlan, PlanNode,

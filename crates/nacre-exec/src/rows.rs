@@ -3,6 +3,7 @@
 
 mod collected;
 mod constant;
+mod expand;
 mod held;
 mod recursion;
 mod repeat;
@@ -10,6 +11,7 @@ mod series;
 
 pub(crate) use collected::{CollectedSource, CollectingSink};
 pub(crate) use constant::ConstantRowSource;
+pub(crate) use expand::{ExpandPlan, ExpandSource};
 pub(crate) use held::{HeldSource, OnceSink};
 pub(crate) use recursion::{BatchSink, BatchSource, RecursionSource};
 pub(crate) use repeat::RepeatSource;

@@ -24,11 +24,11 @@ use crate::pipeline::{
     SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, AppendNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan, PlanNode,
-    RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
+    AggregateNode, AppendNode, ExpandNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan,
+    PlanNode, RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
-use crate::rows::{ConstantRowSource, RepeatSource, SeriesSource};
+use crate::rows::{ConstantRowSource, ExpandPlan, ExpandSource, RepeatSource, SeriesSource};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
@@ -196,6 +196,7 @@ fn open_node(
         }
         PlanNode::Append(append) => open_append(append, context, stages),
         PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
+        PlanNode::Expand(expand) => open_expand(expand, context, stages),
         PlanNode::Common(common) => open_common(common, context, stages),
         PlanNode::CommonScan(scan) => open_common_scan(scan, stages),
         PlanNode::Once(_) | PlanNode::Recursion(_) => {
@@ -546,6 +547,27 @@ fn open_repeat(
     let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
     let tails = sources.collect();
     Ok(OpenPipeline { tails, probes, ..begin(first, infos, depth) })
+}
+
+fn open_expand(
+    node: &ExpandNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    let mut pipeline = open_input(&node.input, context, stages)?;
+    if pipeline.probes == PROBES_MAX {
+        pipeline = end_in_sort(pipeline, &[], None, context, stages)?;
+    }
+    let plan = Arc::new(ExpandPlan::new(node, output_infos(&pipeline)));
+    let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
+    let expand = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+        Arc::new(ExpandSource::new(source, &plan))
+    };
+    let mut sources = wrap(pipeline, "rows to expand", context).into_iter().map(expand);
+    let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
+    let tails = sources.collect();
+    let begun = begin(first, plan.outputs(), depth);
+    Ok(OpenPipeline { tails, probes, may_fail: true, ..begun })
 }
 
 /// The morsels of a scan.

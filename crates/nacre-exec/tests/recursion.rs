@@ -1,5 +1,5 @@
-//! WITH RECURSIVE and values of queries that are computed once, beside a PostgreSQL 15 server where
-//! its programs are.
+//! WITH RECURSIVE, values of queries that are computed once, and functions of sets, beside a
+//! PostgreSQL 15 server where its programs are.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
@@ -78,7 +78,7 @@ const RECURSIVE: &[&str] = &[
      < 9) select n from r) s",
     "with recursive r (n) as (select 0 union all select row_number() over ()::integer + n from r \
      where n < 5) select n from r",
-    "with recursive r (n) as (select 1 union all select 10 / (n - 3) from r) select n from r",
+    "with recursive r (n) as (select 5 union all select 6 / (n - 3) from r) select n from r",
 ];
 
 /// Statements with queries that are values and may fail or have several rows.
@@ -132,10 +132,76 @@ const VALUES: &[&str] = &[
     "with v as (select a, n / (k - k) as q from t) select x.a from v x join v y on x.a = y.a",
 ];
 
+/// Statements with functions of sets.
+const SETS: &[&str] = &[
+    "select id, generate_series(1, 3) from t where id < 5",
+    "select id, generate_series(1, a) from t where id < 30",
+    "select id, generate_series(1, 3) from t order by id limit 4",
+    "select id, generate_series(1, 3) as g from t where id < 9 order by g desc, id limit 4",
+    "select generate_series(1, 3), generate_series(1, 2), 7",
+    "select generate_series(1, 3) + 10 * generate_series(1, 2)",
+    "select generate_series(1, generate_series(1, 3))",
+    "select distinct generate_series(1, a) from t where id < 30",
+    "select a, generate_series(1, count(*)) from t where a is not null and id < 30 group by a",
+    "select generate_series(1, 3) as g, count(*) from t where id < 9 group by 1",
+    "select generate_series(1::bigint, 9, 4), generate_series(5, 1, -2)",
+    "select generate_series(1, 2, 0)",
+    "select generate_series(1.5, 4, 1.25), generate_series(3.0, 1)",
+    "select generate_series(2147483646, 2147483647)",
+    "select id, generate_series(1, 3) from t limit 5",
+    "select unnest(string_to_array(s, 'a')) from t where id < 30",
+    "select id, x from t, unnest(string_to_array(s, 'a')) with ordinality u (x, place) where id < 30 \
+     and place > 1",
+    "select id, x from t, string_to_table(s, 'a') x where id < 30",
+    "select string_to_table('a,b,,c', ',', ''), string_to_table('xyz', null)",
+    "select t.id, g from t, generate_series(1, t.a) g where t.id < 30",
+    "select t.id, g, n from t, generate_series(t.a, t.a + 2) with ordinality as s (g, n) where t.id \
+     < 30",
+    "select t.id, g from t left join lateral generate_series(1, t.a) g on true where t.id < 30",
+    "select t.id, g from t left join lateral generate_series(1, t.a) g on g > 2 where t.id < 30",
+    "select p.id, g from t p join t q on p.id = q.a, generate_series(q.a, q.a + 1) g where p.id < 5",
+    "select * from rows from (generate_series(1, 3), string_to_table('a,b', ',')) with ordinality",
+    "select * from rows from (generate_series(1, 2), generate_series(5, 7)) as r (x, y)",
+    "select g from generate_series(timestamp '2020-01-31', timestamp '2020-06-30', interval '1 \
+     month') g",
+    "select g from generate_series(timestamp '2020-03-31', timestamp '2020-01-01', interval '-1 \
+     month 1 day') g",
+    "select t.id, g from t, generate_series(d::timestamp, d::timestamp + interval '3 months', \
+     interval '1 month 2 days') g where t.id < 9",
+    "select sum(g) from generate_series(1, 3) g, generate_series(1, g) h",
+    "select id, (select sum(g) from generate_series(1, t.a) g) from t where id < 30",
+    "select id from t where exists (select from generate_series(1, t.a) g where g = 3) and id < 60",
+    "select g from (select generate_series(1, 9) as g) s where g % 2 = 0",
+    "select count(*) from (select id, generate_series(1, 3) as g from t) s where id < 5",
+    "with recursive r (n) as (select 1 union all select n + generate_series(1, 2) from r where n < \
+     4) select n from r",
+];
+
+/// Statements as those of TPC-DS that are hard.
+const BENCHMARK: &[&str] = &[
+    "with v as (select a, k, st, mean, case mean when 0 then null else st / mean end as cov from \
+     (select a, k, stddev_samp(id) * 1.000 as st, avg(id) as mean from t group by a, k) s where \
+     case mean when 0 then 0 else st / mean end > 0.1) select x.a, x.k, x.mean, x.cov, y.cov from v \
+     x, v y where x.a = y.a and x.k = 1 and y.k = 1 + 1",
+    "with v as (select a, k, sum(n) as total, avg(sum(n)) over (partition by a) as mean, rank() over \
+     (partition by a order by k) as rn from t group by a, k), w as (select v.a, v.k, v.mean, \
+     v.total, p.total as before, q.total as after from v, v p, v q where v.a = p.a and v.a = q.a \
+     and v.rn = p.rn + 1 and v.rn = q.rn - 1) select * from w where k = 3 and mean > 0 and case \
+     when mean > 0 then abs(total - mean) / mean else null end > 0.1 order by total - mean, 1, 2, 3 \
+     limit 100",
+    "with r as (select a, sum(n) as revenue from t where k between (select distinct k + 1 from t \
+     where id = 6) and (select distinct k + 3 from t where id = 6) group by a), s as (select \
+     cast(round(revenue / 50) as int) as segment from r) select segment, count(*) as m, segment * 50 \
+     as base from s group by segment order by segment nulls first, m nulls first, base limit 100",
+    "select p.s, count(*) as m from t p, t q where p.id = q.a and q.k = (select distinct k from t \
+     where id = 8) and p.n > 0.2 * (select avg(j.n) from t j where j.a = p.a) group by p.s having \
+     count(*) >= 1 order by m nulls first, p.s nulls first limit 100",
+];
+
 #[test]
 fn answers_are_those_of_postgresql() {
     let (database, rows) = TestDatabase::of_rows(400, 300, 200);
-    let statements = RECURSIVE.iter().chain(VALUES);
+    let statements = RECURSIVE.iter().chain(VALUES).chain(SETS).chain(BENCHMARK);
     let statements: Vec<String> = statements.map(|&sql| sql.to_owned()).collect();
     if let Some(count) = compare(&database, &rows, &statements) {
         assert!(count * 3 > statements.len() * 2, "{count} have rows");

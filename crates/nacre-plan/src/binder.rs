@@ -31,6 +31,7 @@ mod proofs;
 mod recursion;
 mod scope;
 mod select;
+mod set_functions;
 mod set_operations;
 mod sharing;
 mod special_calls;

@@ -854,3 +854,10 @@ select * from (values ((select max(a) from t), 1)) v (x, y)
 values ((select max(b) from t)), (2)
 select case when a > 1 then (select s from t) end from t
 select rank() over (order by a) + 1, count(*) over () - 1 from t
+select generate_series(1, 3), generate_series(1, b) from t
+select unnest(string_to_array(s, ',')) from t
+select * from rows from (generate_series(1, 3), string_to_table('a', ',')) with ordinality
+select * from rows from (generate_series(1, 3), generate_series(1, 2)) as r (x)
+select x.*, g from t x, generate_series(1, x.a) g
+select * from t, string_to_table(s, ',')
+select a, generate_series(1, 3) g from t order by g, b

@@ -51,6 +51,7 @@ fn has_no_rows(node: &PlanNode) -> bool {
         PlanNode::Window(window) => is_empty(&window.input),
         PlanNode::Append(append) => append.inputs.iter().all(is_empty),
         PlanNode::Repeat(repeat) => is_empty(&repeat.input),
+        PlanNode::Expand(expand) => is_empty(&expand.input),
         PlanNode::GroupingSets(grouping) => {
             grouping.sets.iter().all(|set| !set.is_empty()) && is_empty(&grouping.input)
         }

@@ -240,7 +240,8 @@ fn has_one_row(node: &PlanNode) -> bool {
         | PlanNode::Join(_)
         | PlanNode::GroupingSets(_)
         | PlanNode::Append(_)
-        | PlanNode::Repeat(_) => false,
+        | PlanNode::Repeat(_)
+        | PlanNode::Expand(_) => false,
     }
 }
 
@@ -301,5 +302,8 @@ pub(super) fn width(node: &PlanNode) -> usize {
         PlanNode::Recursion(recursion) => recursion.columns.len(),
         PlanNode::Append(append) => append.inputs.first().map_or(0, width),
         PlanNode::Repeat(repeat) => width(&repeat.input),
+        PlanNode::Expand(expand) => {
+            width(&expand.input) + expand.sets.len() + usize::from(expand.has_ordinality)
+        }
     }
 }

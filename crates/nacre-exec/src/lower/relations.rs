@@ -5,10 +5,10 @@
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{
     AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, GroupingKey, JoinVariant,
-    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
 };
 use nacre_plan::definition::RelationDefinition;
-use nacre_types::SqlValue;
+use nacre_types::{SqlType, SqlValue};
 
 use super::aggregates::{GroupedColumns, lower_aggregate};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
@@ -27,6 +27,7 @@ use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
 use super::series::lower_series;
 use super::set_operations::lower_set_operation;
+use super::sets::lower_expand;
 use super::stored::StoredRelations;
 use super::windows::lower_windows;
 use crate::expression::ExpressionId;
@@ -70,7 +71,20 @@ fn lower_operator(
             lower_scan(relations, relation, columns, needed, &[])
         }
         RelationalOperator::Series { function, arguments, column, ordinality } => {
-            lower_series(function, arguments, [Some(*column), *ordinality], needed)
+            let counted = lower_series(function, arguments, [Some(*column), *ordinality], needed);
+            match counted {
+                Err(LoweringError::NotSupported { .. }) => {
+                    let (result, arguments) = (SqlType::new(function.result), arguments.clone());
+                    let (column, function) = (*column, *function);
+                    let one = SetFunctionColumn { column, function, arguments, result };
+                    let input = RelationalOperator::SingleRow;
+                    lower_expand(relations, &input, &[one], *ordinality, needed)
+                }
+                counted => counted,
+            }
+        }
+        RelationalOperator::Expand { input, functions, ordinality } => {
+            lower_expand(relations, input, functions, *ordinality, needed)
         }
         RelationalOperator::CommonScan { query, columns } => {
             lower_common_scan(relations, query, columns, needed)

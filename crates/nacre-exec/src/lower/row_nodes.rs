@@ -84,7 +84,7 @@ pub(super) fn add_row_node(
 }
 
 /// Returns the form of values that are computed by rows; `None` if there is none that fits all.
-fn form_of_rows(sql_type: SqlType, may_fail: bool) -> Option<ValueForm> {
+pub(super) fn form_of_rows(sql_type: SqlType, may_fail: bool) -> Option<ValueForm> {
     match sql_type.kind() {
         TypeKind::Numeric(_) => Some(ValueForm::Exact { may_fail }),
         // How many blanks a string has depends on the value.
@@ -93,7 +93,8 @@ fn form_of_rows(sql_type: SqlType, may_fail: bool) -> Option<ValueForm> {
     }
 }
 
-fn bounds_of_type(sql_type: SqlType) -> IntBounds {
+/// Returns the bounds of whole numbers of a type.
+pub(super) fn bounds_of_type(sql_type: SqlType) -> IntBounds {
     match sql_type.kind() {
         TypeKind::SmallInt => IntBounds::I16,
         TypeKind::Integer | TypeKind::Date => IntBounds::I32,
@@ -155,7 +156,7 @@ fn evaluate_rows(
 }
 
 /// Returns the value of a vector for the result of an evaluation.
-fn physical_value(
+pub(super) fn physical_value(
     value: Result<SqlValue, ValueError>,
     sql_type: SqlType,
 ) -> ExecResult<ScalarValue> {

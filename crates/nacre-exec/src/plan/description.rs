@@ -13,7 +13,7 @@ pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
     /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Empty`, `Append`, `Repeat`,
-    /// `Series`, `Common queries`, `Common rows`, `Value` or `Recursion`.
+    /// `Series`, `Expand`, `Common queries`, `Common rows`, `Value` or `Recursion`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -69,6 +69,10 @@ impl PlanNode {
             Self::Repeat(repeat) => {
                 let count = format!("column {}", repeat.count + 1);
                 ("Repeat", vec![("count", count)], &repeat.input)
+            }
+            Self::Expand(expand) => {
+                let names: Vec<_> = expand.sets.iter().map(|set| set.name).collect();
+                ("Expand", vec![("functions", names.join(", "))], &expand.input)
             }
             Self::Aggregate(aggregate) => {
                 let keys = aggregate.keys.len();

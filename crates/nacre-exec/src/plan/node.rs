@@ -5,6 +5,7 @@ use std::sync::Arc;
 use nacre_store::TableSnapshot;
 
 use super::common::{CommonNode, CommonScanNode, OnceNode, RecursionNode};
+use super::expand::ExpandNode;
 use super::series::SeriesNode;
 use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -33,6 +34,7 @@ pub enum PlanNode {
     Series(SeriesNode),
     Append(AppendNode),
     Repeat(Box<RepeatNode>),
+    Expand(Box<ExpandNode>),
     Common(Box<CommonNode>),
     CommonScan(CommonScanNode),
     Once(Box<OnceNode>),
@@ -298,6 +300,7 @@ impl PlanNode {
             Self::Limit(limit) => vec![&limit.input],
             Self::Append(append) => append.inputs.iter().collect(),
             Self::Repeat(repeat) => vec![&repeat.input],
+            Self::Expand(expand) => vec![&expand.input],
         }
     }
 }

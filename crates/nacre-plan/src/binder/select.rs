@@ -14,7 +14,7 @@ use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
-use super::ordering::{BoundSortItem, SelectOrder};
+use super::ordering::{BoundSortItem, SelectOrder, SortValue};
 use super::proofs::counts_rows;
 use super::scope::{Scope, ScopeColumn};
 use super::subquery_joins::{has_subquery, may_find_more};
@@ -110,6 +110,7 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
+        root = self.expand_outputs(core, query, root, &mut targets, &mut order)?;
         self.finish_select(
             core,
             query,
@@ -118,6 +119,35 @@ impl Binder<'_> {
             SelectOrder { items: order, first_keys },
             &scope,
         )
+    }
+
+    /// Expands the functions of sets among the outputs. PostgreSQL does so after it has sorted, so
+    /// that LIMIT takes the first values of a row.
+    fn expand_outputs(
+        &mut self,
+        core: &SelectCore,
+        query: &QueryExpression,
+        root: RelationalOperator,
+        targets: &mut [BoundTarget],
+        order: &mut Vec<BoundSortItem>,
+    ) -> Result<RelationalOperator, BindError> {
+        let is_all = core.distinct == DistinctClause::All;
+        let wants_places = is_all && !order.is_empty();
+        let values = targets.iter_mut().map(|target| &mut target.value);
+        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+        let (root, places) = self.expand_sets(root, values.collect(), wants_places)?;
+        let is_expanded = matches!(root, RelationalOperator::Expand { .. });
+        if is_expanded && matches!(core.distinct, DistinctClause::On(_)) {
+            return Err(BindError::not_supported("sets below DISTINCT ON", core.range));
+        }
+        for column in places {
+            let kind = ScalarKind::Column(column);
+            let value = ScalarExpression::new(kind, SqlType::BIGINT, query.range);
+            let (value, range) = (SortValue::Hidden(Box::new(value)), query.range);
+            let (is_descending, nulls_first) = (false, false);
+            order.push(BoundSortItem { value, range, is_descending, nulls_first });
+        }
+        Ok(root)
     }
 
     /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
@@ -141,11 +171,11 @@ impl Binder<'_> {
         let mut hidden = None;
         for item in order.items {
             let (column, sql_type, range) = match item.value {
-                super::ordering::SortValue::Target(index) => {
+                SortValue::Target(index) => {
                     let output = &outputs[index];
                     (output.column, output.sql_type, item.range)
                 }
-                super::ordering::SortValue::Hidden(value) => {
+                SortValue::Hidden(value) => {
                     let (sql_type, range) = (value.sql_type, value.range);
                     hidden.get_or_insert(range);
                     (self.column_of("order", *value, &mut computed), sql_type, range)
@@ -224,6 +254,7 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<BoundTarget>, BindError> {
         let place = ExpressionPlace::new(scope, "SELECT").with_aggregates().with_windows();
+        let place = place.with_sets();
         let mut targets = Vec::new();
         for item in items {
             match item {

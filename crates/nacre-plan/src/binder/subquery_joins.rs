@@ -40,7 +40,7 @@ use crate::algebra::{
 use crate::error::BindError;
 use crate::properties::{
     constant_count, has_exactly_one_row, has_one_row_at_most, has_open_order, never_fails,
-    query_never_fails,
+    own_query_never_fails, query_never_fails,
 };
 
 /// Rows that expressions are evaluated for, with what their queries have been joined to.
@@ -120,7 +120,10 @@ impl Binder<'_> {
             SubqueryForm::Any(test) => {
                 self.join_within(test, false, joins)?;
                 let root = unordered(subquery.root);
-                require_infallible_test(&root, test, conjunct.range)?;
+                // A join as those of FROM, which read common queries, too.
+                if is_negated || !never_fails(test) || !own_query_never_fails(&root) {
+                    require_infallible_test(&root, test, conjunct.range)?;
+                }
                 if is_negated {
                     for (root, test) in self.unknown_tests(&root, test)? {
                         joins.join(JoinVariant::Anti, root, Some(test));

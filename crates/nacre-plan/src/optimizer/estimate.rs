@@ -15,6 +15,9 @@ use crate::algebra::{
 };
 use crate::definition::RelationDefinition;
 
+/// Values that a function of sets is expected to give for a row.
+const SET_ROWS: f64 = 10.0;
+
 /// Rows of a relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1_000.0;
 /// The most rows that are expected of anything.
@@ -56,6 +59,9 @@ impl<'s> RowEstimator<'s> {
             RelationalOperator::Join { variant, condition, .. } => {
                 let other = inputs.get(1).copied().unwrap_or(1.0);
                 self.join(*variant, [input, other], condition.as_ref())
+            }
+            RelationalOperator::Expand { .. } => {
+                self.unknown_columns(&operator.own_columns(), input * SET_ROWS)
             }
             RelationalOperator::Compute { columns, .. } => {
                 for one in columns {

@@ -50,6 +50,15 @@ pub(crate) fn never_fails(expression: &ScalarExpression) -> bool {
 /// Whether a query within another one has rows for all columns of that, and always the same.
 /// Numerics that have too many digits for the executor are no errors here.
 pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
+    is_infallible_query(operator, false)
+}
+
+/// As [`query_never_fails`], but for common queries that it reads.
+pub(crate) fn own_query_never_fails(operator: &RelationalOperator) -> bool {
+    is_infallible_query(operator, true)
+}
+
+fn is_infallible_query(operator: &RelationalOperator, allows_common: bool) -> bool {
     let is_own = match operator {
         RelationalOperator::Aggregate { aggregates, .. }
         | RelationalOperator::GroupingSets { aggregates, .. } => aggregates
@@ -62,9 +71,13 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
                     || is_infallible_aggregate(name, arguments))
         }),
         RelationalOperator::Join { variant: JoinVariant::Single, .. } => false,
-        RelationalOperator::CommonScan { query, .. } => !query.may_fail,
+        RelationalOperator::CommonScan { query, .. } => allows_common || !query.may_fail,
         // A step of zero.
         RelationalOperator::Series { arguments, .. } => arguments.len() == 2,
+        RelationalOperator::Expand { functions, .. } => functions.iter().all(|one| {
+            // A numeric that is none, or has no end.
+            one.arguments.len() < 3 && one.result.oid() != TypeOid::NUMERIC
+        }),
         RelationalOperator::Limit { count, offset, .. } => {
             count.iter().chain(offset).all(never_fails)
         }
@@ -73,7 +86,7 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
     let rule = FallibilityRule { allows_digits: true, ..FallibilityRule::default() };
     is_own
         && operator.expressions().into_iter().all(|one| is_infallible(one, rule))
-        && operator.inputs().into_iter().all(query_never_fails)
+        && operator.inputs().into_iter().all(|input| is_infallible_query(input, allows_common))
 }
 
 fn is_infallible_aggregate(name: &str, arguments: &[ScalarExpression]) -> bool {

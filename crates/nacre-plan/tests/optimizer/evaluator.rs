@@ -165,8 +165,10 @@ fn evaluate(
             let rows = rows.into_iter().skip(offset).take(count).collect();
             Ok(EvaluatedRows { columns, rows })
         }
-        RelationalOperator::GroupingSets { .. } | RelationalOperator::Series { .. } => {
-            panic!("no query here has grouping sets or series")
+        RelationalOperator::GroupingSets { .. }
+        | RelationalOperator::Series { .. }
+        | RelationalOperator::Expand { .. } => {
+            panic!("no query here has grouping sets or functions of sets")
         }
     }
 }

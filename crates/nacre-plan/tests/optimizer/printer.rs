@@ -107,6 +107,7 @@ impl<'p> PlanPrinter<'p> {
                 format!("limit({})", self.operator(input))
             }
             RelationalOperator::Compute { input, .. }
+            | RelationalOperator::Expand { input, .. }
             | RelationalOperator::Aggregate { input, .. }
             | RelationalOperator::Window { input, .. }
             | RelationalOperator::GroupingSets { input, .. }
