@@ -83,12 +83,30 @@ impl ExecError {
         let message = error.text().message.clone();
         match error {
             ValueError::DivisionByZero(_) => Self::DivisionByZero,
+            ValueError::Cardinality(_) => Self::MoreThanOneRow,
             ValueError::Internal(_) => Self::internal(message),
             _ => {
                 let mut sqlstate = *b"XX000";
                 sqlstate.copy_from_slice(error.sql_state().as_bytes());
                 Self::Function { sqlstate, message }
             }
+        }
+    }
+
+    /// Returns the same error once more, if it is one of values, which may never be asked for.
+    pub(crate) fn of_values(&self) -> Option<Self> {
+        match self {
+            Self::NumericOutOfRange { type_name } => Some(Self::NumericOutOfRange { type_name }),
+            Self::DivisionByZero => Some(Self::DivisionByZero),
+            Self::MoreThanOneRow => Some(Self::MoreThanOneRow),
+            Self::Function { sqlstate, message } => {
+                Some(Self::Function { sqlstate: *sqlstate, message: message.clone() })
+            }
+            Self::OutOfMemory { .. }
+            | Self::Canceled
+            | Self::DeadlineExceeded
+            | Self::Store(_)
+            | Self::Internal { .. } => None,
         }
     }
 

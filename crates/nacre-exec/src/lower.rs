@@ -12,13 +12,13 @@
 //!    join is about the left side's rows alone and that is much smaller (`join_sides`).
 //! 5. Rows that are written out are computed here (`constant_rows`); set operations append the rows
 //!    of their inputs, and count them in groups (`set_operations`). What a series counts is known
-//!    here, its rows are made when the query runs (`series`).
+//!    here, its rows are made when the query runs (`series`); so are other sets (`sets`).
 //! 6. Conditions without columns are decided here (`constants`); if they are not true, nothing
 //!    below them is part of the plan (`emptiness`).
 //! 7. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
 //! 8. Queries that are computed once are lowered first; what reads them has their columns
-//!    (`common`).
+//!    (`common`, `recursion`), or their value (`once`).
 //! 9. Windows that one sort serves become one node (`windows`), frames distances of physical values
 //!    (`window_frames`).
 //!
@@ -54,9 +54,11 @@ mod join_keys;
 mod join_sides;
 mod joins;
 mod like;
+mod once;
 mod operators;
 mod predicates;
 mod query;
+mod recursion;
 mod relations;
 mod row_call;
 mod row_expression;
@@ -64,6 +66,7 @@ mod row_nodes;
 mod series;
 mod session;
 mod set_operations;
+mod sets;
 mod stored;
 mod substring;
 mod window_frames;

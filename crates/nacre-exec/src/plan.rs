@@ -1,8 +1,8 @@
 //! Physical plans: what is executed, before a snapshot's bounds are known.
 //!
 //! A plan is a tree of typed nodes; columns are named by their index in the output of the input.
-//! It holds the snapshots that it reads, and nothing that an execution changes, so it may be
-//! executed again.
+//! It holds the snapshots that it reads, and of what an execution changes only values that are
+//! computed once, so it may be executed again, but not at the same time.
 //!
 //! ```text
 //! sum(price * discount) where date between a and b
@@ -12,14 +12,16 @@
 mod common;
 mod description;
 mod fold;
+mod expand;
 mod node;
 mod series;
 mod window;
 
 pub use crate::scan::ColumnPredicate;
-pub use common::{CommonNode, CommonScanNode};
+pub use common::{CommonNode, CommonScanNode, OnceNode, RecursionColumn, RecursionNode};
 pub use description::OperatorDescription;
 pub use fold::{FoldCall, FoldFunction, FoldState, RowFold};
+pub use expand::{ExpandNode, RowReader, SetColumn, SetValues};
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
     GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, MomentKind, PairingKind, PhysicalPlan,

@@ -6,6 +6,8 @@
 //! that come out alone are one more source with the same steps and the same sink. Queries that are
 //! computed once end in a sink that keeps their rows, which sources of later stages read.
 
+mod common;
+
 use std::sync::Arc;
 
 use crate::counters::{OperatorReport, ScanReport};
@@ -22,16 +24,19 @@ use crate::pipeline::{
     SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, AppendNode, CommonScanNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan,
+    AggregateNode, AppendNode, ExpandNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan,
     PlanNode, RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
-use crate::rows::{CollectedSource, CollectingSink, ConstantRowSource, RepeatSource, SeriesSource};
+use crate::rows::{ConstantRowSource, ExpandPlan, ExpandSource, RepeatSource, SeriesSource};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
 use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::VectorBatch;
 use crate::window::{WindowPlan, WindowSink, WindowSource};
+
+pub(crate) use common::RecursionPlan;
+use common::{StageList, StagePart, open_common, open_common_scan};
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
@@ -44,9 +49,24 @@ const PROBES_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct QueryStages {
     pub(crate) stages: Vec<PipelineStage>,
+    parts: Vec<StagePart>,
 }
 
 impl QueryStages {
+    /// Keeps the error of a stage of a part whose errors are held; returns the stage to go on with.
+    ///
+    /// # Errors
+    /// The error, if it is not one of values, or the stage is of no such part.
+    pub(crate) fn hold_error(&self, stage: usize, error: ExecError) -> ExecResult<usize> {
+        match self.parts.iter().find(|part| part.stages.contains(&stage)) {
+            Some(part) if error.of_values().is_some() => {
+                part.error.held().hold(error);
+                Ok(part.stages.end)
+            }
+            _ => Err(error),
+        }
+    }
+
     /// Returns what each pipeline's operators counted.
     pub(crate) fn reports(&self) -> Vec<Vec<OperatorReport>> {
         self.stages.iter().map(PipelineStage::reports).collect()
@@ -56,22 +76,6 @@ impl QueryStages {
     pub(crate) fn scan_reports(&self) -> Vec<ScanReport> {
         self.stages.iter().filter_map(|stage| stage.source.scan_report()).collect()
     }
-}
-
-/// Stages that are being made.
-#[derive(Default)]
-struct StageList {
-    stages: Vec<PipelineStage>,
-    /// Queries that are computed once.
-    common: Vec<CommonRows>,
-}
-
-/// The rows of a query that is computed once, when its stage has ended.
-struct CommonRows {
-    sink: Arc<CollectingSink>,
-    infos: Vec<SlotInfo>,
-    rows_max: u64,
-    depth: usize,
 }
 
 /// A pipeline that has no sink yet.
@@ -110,7 +114,7 @@ pub(crate) fn build_stages(
     let pipeline = open_node(&plan.root, context, &mut stages)?;
     let sink = ResultSink::new(channel, pipeline.columns.clone(), pipeline.gate.clone());
     close(pipeline, Arc::new(sink), context, &mut stages);
-    Ok(QueryStages { stages: stages.stages })
+    Ok(QueryStages { stages: stages.stages, parts: stages.parts })
 }
 
 fn close(
@@ -192,37 +196,13 @@ fn open_node(
         }
         PlanNode::Append(append) => open_append(append, context, stages),
         PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
-        PlanNode::Common(common) => {
-            for query in &common.queries {
-                collect_rows(query, context, stages)?;
-            }
-            let mut pipeline = open_node(&common.input, context, stages)?;
-            pipeline.depth += 1;
-            Ok(pipeline)
-        }
+        PlanNode::Expand(expand) => open_expand(expand, context, stages),
+        PlanNode::Common(common) => open_common(common, context, stages),
         PlanNode::CommonScan(scan) => open_common_scan(scan, stages),
+        PlanNode::Once(_) | PlanNode::Recursion(_) => {
+            Err(ExecError::internal("a query that is no common one"))
+        }
     }
-}
-
-/// Computes the rows of a query and keeps them.
-fn collect_rows(
-    query: &PlanNode,
-    context: &StageContext,
-    stages: &mut StageList,
-) -> ExecResult<()> {
-    let pipeline = open_input(query, context, stages)?;
-    let (infos, depth, rows_max) = (output_infos(&pipeline), pipeline.depth, pipeline.rows_max);
-    let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), context));
-    close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
-    stages.common.push(CommonRows { sink, infos, rows_max, depth });
-    Ok(())
-}
-
-fn open_common_scan(scan: &CommonScanNode, stages: &StageList) -> ExecResult<OpenPipeline> {
-    let missing = || ExecError::internal(format!("there is no common query {}", scan.query));
-    let rows = stages.common.get(scan.query).ok_or_else(missing)?;
-    let source = Arc::new(CollectedSource::new(&rows.sink));
-    Ok(OpenPipeline { rows_max: rows.rows_max, ..begin(source, rows.infos.clone(), rows.depth) })
 }
 
 /// Opens the input of an operator; a LIMIT ends its pipeline before anything above it.
@@ -568,6 +548,27 @@ fn open_repeat(
     let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
     let tails = sources.collect();
     Ok(OpenPipeline { tails, probes, ..begin(first, infos, depth) })
+}
+
+fn open_expand(
+    node: &ExpandNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    let mut pipeline = open_input(&node.input, context, stages)?;
+    if pipeline.probes == PROBES_MAX {
+        pipeline = end_in_sort(pipeline, &[], None, context, stages)?;
+    }
+    let plan = Arc::new(ExpandPlan::new(node, output_infos(&pipeline)));
+    let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
+    let expand = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+        Arc::new(ExpandSource::new(source, &plan))
+    };
+    let mut sources = wrap(pipeline, "rows to expand", context).into_iter().map(expand);
+    let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
+    let tails = sources.collect();
+    let begun = begin(first, plan.outputs(), depth);
+    Ok(OpenPipeline { tails, probes, may_fail: true, ..begun })
 }
 
 /// The morsels of a scan.

@@ -8,6 +8,7 @@ mod bounds;
 mod constant;
 mod exact;
 mod packed;
+mod once;
 mod physical;
 
 pub use bounds::{IntBounds, IntLimit};
@@ -19,4 +20,6 @@ pub(crate) use packed::{
     KeyDirection, append_sort_key, decode_packed, encode_packed, has_keys, is_packed_type,
     packed_key,
 };
+pub(crate) use once::HeldError;
+pub use once::OnceValue;
 pub use physical::{IntWidth, ValueClass, VectorType};

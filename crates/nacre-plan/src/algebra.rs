@@ -14,16 +14,16 @@ mod scalar;
 mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
-pub use common::{CommonQuery, CommonReference};
+pub use common::{CommonForm, CommonQuery, CommonReference, RecursiveTerm};
 pub(crate) use parameters::{array_elements, without_elements};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
-    QueryPlan, RelationalOperator, ScannedColumn, SetInput, SetVariant,
+    QueryPlan, RelationalOperator, ScannedColumn, SetFunctionColumn, SetInput, SetVariant,
 };
 pub use renaming::ColumnRenaming;
 pub use scalar::{
-    BoundAggregate, BoundSubquery, CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind,
-    SubqueryForm, TruthValue,
+    BoundAggregate, BoundSubquery, CaseArm, CastStep, ConstantValue, OnceReference,
+    ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 pub use windows::{
     BoundWindowCall, BoundWindowFrame, WindowColumn, WindowFrameEdge, WindowFrameExclusion,

@@ -31,8 +31,11 @@ mod ordering;
 mod parameters;
 mod predicates;
 mod row_comparisons;
+mod proofs;
+mod recursion;
 mod scope;
 mod select;
+mod set_functions;
 mod set_operations;
 mod sharing;
 mod special_calls;
@@ -52,6 +55,7 @@ use std::rc::Rc;
 use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
 
+use recursion::OpenRecursion;
 use scope::Scope;
 use sharing::{CommonUses, WithPlace};
 use subqueries::WithQuery;
@@ -90,6 +94,10 @@ pub(crate) struct Binder<'a> {
     copied: usize,
     /// Names that WITH has given, the innermost last.
     common: Vec<WithQuery>,
+    /// Those of WITH RECURSIVE that are being bound, the innermost last.
+    recursions: Vec<OpenRecursion>,
+    /// Names of WITH RECURSIVE that come later.
+    later_names: Vec<String>,
     uses: CommonUses,
     /// Queries of WITH that are computed once.
     shared: BTreeSet<WithPlace>,
@@ -112,6 +120,8 @@ pub(crate) struct Binder<'a> {
     is_set_operand: bool,
     /// The view that the present query is of, or within; schema and name.
     view: Option<Rc<(String, String)>>,
+    /// Whether the present SELECT has LIMIT or OFFSET.
+    has_limit: bool,
     /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
     windows: Vec<WrittenWindow>,
 }
@@ -166,6 +176,8 @@ fn bind_sharing(
         depth: 0,
         copied: 0,
         common: Vec::new(),
+        recursions: Vec::new(),
+        later_names: Vec::new(),
         uses: CommonUses::default(),
         shared,
         common_queries: Vec::new(),
@@ -178,6 +190,7 @@ fn bind_sharing(
         set_operation_count: 0,
         is_set_operand: false,
         view: None,
+        has_limit: false,
         windows: Vec::new(),
     };
     let bound = binder.bind_query(query);

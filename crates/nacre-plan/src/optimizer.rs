@@ -1,6 +1,7 @@
 //! Makes a plan with joins or set operations cheaper: the same outputs and the same bag of rows, by
 //! passes in a fixed order, each run once.
 //!
+//! 0. [`merging`] computes columns that may fail for fewer rows.
 //! 1. [`unnesting`] makes dependent joins independent.
 //! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
 //! 3. [`factoring`] takes what all branches of an OR share out of it.
@@ -12,7 +13,7 @@
 //! Queries that are computed once ([`common`]) go first, so that what reads them knows their rows.
 //!
 //! # Invariants
-//! 1. A plan without joins and set operations is returned unchanged.
+//! 1. A plan without joins and set operations is returned unchanged, but for columns that may fail.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`crate::properties`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a
@@ -30,6 +31,7 @@ mod equivalence;
 mod estimate;
 mod factoring;
 mod join_order;
+mod merging;
 mod null_logic;
 mod outer_joins;
 mod placement;
@@ -53,6 +55,11 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
         common::set_expected_rows(&mut own, &expected);
         query.root = optimize_operator(own, &mut columns, statistics);
         expected.push(common::expected_rows(&query.root, &columns, statistics));
+        if let Some(term) = query.form.term_mut() {
+            let mut own = std::mem::replace(&mut term.root, RelationalOperator::SingleRow);
+            common::set_expected_rows(&mut own, &expected);
+            term.root = optimize_operator(own, &mut columns, statistics);
+        }
     }
     common::set_expected_rows(&mut root, &expected);
     let root = optimize_operator(root, &mut columns, statistics);
@@ -60,10 +67,11 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
 }
 
 fn optimize_operator(
-    mut root: RelationalOperator,
+    root: RelationalOperator,
     columns: &mut QueryColumns,
     statistics: &dyn RelationStatistics,
 ) -> RelationalOperator {
+    let mut root = merging::merge_columns(root);
     if !has_several_inputs(&root) {
         return root;
     }

@@ -878,3 +878,45 @@ select (a, b) is null, (a, b) is not null, (a, b) is distinct from (1, 2), row(a
 select (a, b) = (1, 2, 3) from t
 select (a, b) < (1, s) from t
 select a from t where (a, b) in ((1, 2), (3, 4, 5))
+with recursive r (n) as (select 1 union all select n + 1 from r where n < 5) select n from r
+with recursive r as (select 'a' as s, 1.5 as m union all select s || 'b', m * 2 from r) select * from r
+with recursive r (n) as (select 1 union all select n + 1.0 from r) select n from r
+with recursive r (n) as (select 'a'::varchar(3) union all select n || 'b' from r) select n from r
+with recursive r (n) as (select 1 union all select n, n from r) select n from r
+with recursive r (n) as (select 1 from r union all select 2) select n from r
+with recursive r (n) as (select n from r) select n from r
+with recursive r (n) as (select 1 except select n from r) select n from r
+with recursive r (n) as (select 1 union all select x.n from r x, r y) select n from r
+with recursive r (n) as (select 1 union all select a from t where a in (select n from r)) select n from r
+with recursive r (n) as (select 1 union all select a from t left join r on a = n) select n from r
+with recursive r (n) as (select 1 union all select a from r right join t on a = n) select n from r
+with recursive r (n) as (select 1 union all select a from r left join t on a = n) select n from r
+with recursive r (n) as (select 1 union all (select a from t except select n from r)) select n from r
+with recursive r (n) as (select 1 union all (select n from r except select a from t)) select n from r
+with recursive r (n) as (select 1 union all (select n from r except all select a from t)) select n from r
+with recursive r (n) as (select 1 union all (select n from r intersect all select a from t)) select n from r
+with recursive r (n) as (select 1 union all (select n from r intersect select a from t)) select n from r
+with recursive r (n) as (select 1 union all select max(n) from r) select n from r
+with recursive r (n) as (select 1 union all select n from r group by n) select n from r
+with recursive r (n) as (select 1 union all select max(n) from (select n from r) s) select n from r
+with recursive r (n, m) as (select 1 union all select n + 1 from r) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from r order by 1) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from r limit 3) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from r offset 3) select n from r
+with recursive c as (select a from t) select * from c
+with recursive c as (select a from t union select k from t order by 1) select * from c
+with recursive r (n) as (select null union all select n from r) select n from r
+with recursive r (n) as (select 1 union all (with q as (select * from r) select n + 1 from q)) select n from r
+with recursive r (n) as (select 1 union all select n + 1 from (select n from r) s) select n from r
+with recursive r (n) as (select 1 union all select row_number() over () from r) select n from r
+select * from (values ((select max(a) from t), 1)) v (x, y)
+values ((select max(b) from t)), (2)
+select case when a > 1 then (select s from t) end from t
+select rank() over (order by a) + 1, count(*) over () - 1 from t
+select generate_series(1, 3), generate_series(1, b) from t
+select unnest(string_to_array(s, ',')) from t
+select * from rows from (generate_series(1, 3), string_to_table('a', ',')) with ordinality
+select * from rows from (generate_series(1, 3), generate_series(1, 2)) as r (x)
+select x.*, g from t x, generate_series(1, x.a) g
+select * from t, string_to_table(s, ',')
+select a, generate_series(1, 3) g from t order by g, b

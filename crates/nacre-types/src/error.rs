@@ -78,6 +78,8 @@ value_errors! {
     OutOfRange, out_of_range, "22003";
     /// A divisor is zero.
     DivisionByZero, division_by_zero, "22012";
+    /// A query has several rows where a value is wanted.
+    Cardinality, cardinality_violation, "21000";
     /// A root or power is not a real number.
     PowerArgument, power_argument, "2201F";
     /// A logarithm of what is not above zero.

@@ -189,15 +189,20 @@ impl QueryTask {
             Some(error) => Err(error),
             None => stages.stages[stage].sink.finish(),
         };
-        let is_last = stage + 1 == stages.stages.len();
-        if outcome.is_ok() && !is_last {
-            let mut state = self.lock();
-            state.stage += 1;
-            state.running -= 1;
-            state.is_ending = false;
-            return;
+        let outcome = match outcome {
+            Ok(()) => Ok(stage + 1),
+            // What a part has made is not asked for yet.
+            Err(error) => stages.hold_error(stage, error),
+        };
+        match outcome {
+            Ok(next) if next < stages.stages.len() => {
+                let mut state = self.lock();
+                state.stage = next;
+                state.running -= 1;
+                state.is_ending = false;
+            }
+            outcome => self.end_query(outcome.map(drop)),
         }
-        self.end_query(outcome);
     }
 
     /// Looks back at the files that were read; if one changed, runs the query again as long as

@@ -5,35 +5,43 @@
 use std::collections::{BTreeSet, HashSet};
 
 use nacre_plan::algebra::{
-    ColumnId, CommonReference, QueryPlan, RelationalOperator, ScalarKind, ScannedColumn,
+    ColumnId, CommonForm, CommonQuery, CommonReference, QueryPlan, RelationalOperator, ScalarKind,
+    ScannedColumn,
 };
 use nacre_plan::definition::RelationId;
 
-use super::columns::{ColumnPlaces, LoweredRelation, RoundedValue};
+use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue};
 use super::error::{LoweringError, LoweringResult};
+use super::exact_nodes::checked_node;
+use super::expressions::ExpressionLowering;
+use super::form::ValueForm;
 use super::joins::width;
+use super::once;
+use super::recursion::lower_recursion;
 use super::relations::lower_relation;
 use super::stored::{StoredRelation, StoredRelations};
-use crate::plan::{CommonScanNode, PlanNode, RowsNode};
+use crate::plan::{CommonScanNode, MapNode, OnceNode, PlanNode, RowsNode};
 
 /// Relations that are stored, and common queries that have been lowered.
 pub(super) struct CommonRelations<'r> {
     stored: &'r dyn StoredRelations,
-    /// By index in the plan; `None` for unread queries.
-    common: Vec<Option<CommonRelation>>,
+    /// By index in the plan; `None` for unread queries and values.
+    pub(super) common: Vec<Option<CommonRelation>>,
 }
 
 /// A common query that has been lowered.
 #[derive(Debug)]
 pub struct CommonRelation {
-    name: String,
+    pub(super) name: String,
     /// Its place among the nodes.
-    place: usize,
-    width: usize,
-    columns: ColumnPlaces,
-    outputs: Vec<ColumnId>,
-    is_grouped: bool,
-    may_fail: bool,
+    pub(super) place: usize,
+    pub(super) width: usize,
+    pub(super) columns: ColumnPlaces,
+    pub(super) outputs: Vec<ColumnId>,
+    pub(super) is_grouped: bool,
+    /// Whether one may fail that a LIMIT above leaves out.
+    pub(super) row_may_fail: bool,
+    pub(super) may_fail: bool,
 }
 
 impl StoredRelations for CommonRelations<'_> {
@@ -49,8 +57,7 @@ impl StoredRelations for CommonRelations<'_> {
 /// Lowers the common queries of a plan; returns their nodes, too.
 ///
 /// # Errors
-/// Those of the queries; [`LoweringError::NotSupported`] for columns that fail where they are
-/// wanted, while PostgreSQL computes them for all rows.
+/// Those of the queries.
 pub(super) fn lower_common<'r>(
     query: &QueryPlan,
     stored: &'r dyn StoredRelations,
@@ -58,7 +65,8 @@ pub(super) fn lower_common<'r>(
     let needs = needed_outputs(query);
     let mut relations = CommonRelations { stored, common: Vec::new() };
     let mut nodes = Vec::new();
-    for (common, need) in query.common.iter().zip(needs) {
+    once::forget_values(query.common.len());
+    for (index, (common, need)) in query.common.iter().zip(needs).enumerate() {
         let Some(positions) = need else {
             relations.common.push(None);
             continue;
@@ -69,23 +77,69 @@ pub(super) fn lower_common<'r>(
                 needed.push(*column);
             }
         }
-        let lowered = lower_relation(&relations, &common.root, &needed)?;
-        if lowered.columns.iter().any(|(_, place)| place.form.may_fail()) {
-            let what = "averages and quotients of WITH queries that may fail";
-            return Err(LoweringError::not_supported(what));
+        match &common.form {
+            CommonForm::Rows => {
+                let lowered = checked(lower_relation(&relations, &common.root, &needed)?)?;
+                relations.common.push(Some(CommonRelation {
+                    name: common.name.clone(),
+                    place: nodes.len(),
+                    width: width(&lowered.node),
+                    columns: lowered.columns,
+                    outputs: common.outputs.clone(),
+                    is_grouped: lowered.is_grouped,
+                    row_may_fail: lowered.may_fail,
+                    may_fail: lowered.may_fail,
+                }));
+                nodes.push(lowered.node);
+            }
+            CommonForm::Value => {
+                nodes.push(lower_once(&relations, index, common)?);
+                relations.common.push(None);
+            }
+            CommonForm::Recursion(term) => {
+                let node = lower_recursion(&mut relations, common, term, nodes.len())?;
+                nodes.push(node);
+            }
         }
-        relations.common.push(Some(CommonRelation {
-            name: common.name.clone(),
-            place: nodes.len(),
-            width: width(&lowered.node),
-            columns: lowered.columns,
-            outputs: common.outputs.clone(),
-            is_grouped: lowered.is_grouped,
-            may_fail: lowered.may_fail,
-        }));
-        nodes.push(lowered.node);
     }
     Ok((relations, nodes))
+}
+
+/// Raises the errors that values of columns stand for: PostgreSQL computes all columns.
+fn checked(input: LoweredRelation) -> LoweringResult<LoweredRelation> {
+    if input.columns.iter().all(|(_, place)| !place.form.may_fail()) {
+        return Ok(input);
+    }
+    let mut expressions = ExpressionLowering::new(&input.columns);
+    let (mut outputs, mut columns) = (Vec::new(), ColumnPlaces::default());
+    for (column, ColumnPlace { index, form }) in input.columns.iter() {
+        let mut form = *form;
+        let mut id = expressions.graph.column(*index, form.class())?;
+        if form.may_fail() {
+            id = checked_node(&mut expressions.graph, id)?;
+            form = ValueForm::Exact { may_fail: false };
+        }
+        columns.add(*column, ColumnPlace { index: outputs.len(), form });
+        outputs.push(id);
+    }
+    let graph = expressions.graph;
+    let node = PlanNode::Map(Box::new(MapNode { input: input.node, graph, outputs }));
+    Ok(LoweredRelation { node, columns, may_fail: true, ..input })
+}
+
+/// Lowers a query that is a value.
+fn lower_once(
+    relations: &CommonRelations<'_>,
+    index: usize,
+    common: &CommonQuery,
+) -> LoweringResult<PlanNode> {
+    let [column] = common.outputs[..] else {
+        return Err(LoweringError::contradiction("a value of several columns"));
+    };
+    let lowered = lower_relation(relations, &common.root, &[column])?;
+    let ColumnPlace { index: place, form } = lowered.columns.get(column)?;
+    let value = once::add_value(index, form);
+    Ok(PlanNode::Once(Box::new(OnceNode { input: lowered.node, column: place, value })))
 }
 
 /// Empties the common queries that neither `root` nor another one reads, so that they are not
@@ -94,6 +148,9 @@ pub(super) fn without_unread(mut queries: Vec<PlanNode>, root: &PlanNode) -> Vec
     let mut is_read = vec![false; queries.len()];
     note_read(root, &mut is_read);
     for place in (0..queries.len()).rev() {
+        if let PlanNode::Once(once) = &queries[place] {
+            is_read[place] = once::is_asked_for(&once.value);
+        }
         if is_read[place] {
             note_read(&queries[place], &mut is_read);
         } else {
@@ -114,7 +171,11 @@ fn note_read(node: &PlanNode, is_read: &mut [bool]) {
 
 /// Returns the wanted outputs of each common query; `None` for an unread one.
 fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
-    let mut needs = vec![None; query.common.len()];
+    let own = |common: &CommonQuery| match common.form {
+        CommonForm::Value => Some(BTreeSet::from([0])),
+        CommonForm::Rows | CommonForm::Recursion(_) => None,
+    };
+    let mut needs: Vec<Option<BTreeSet<usize>>> = query.common.iter().map(own).collect();
     let mut used: HashSet<ColumnId> = query.outputs.iter().map(|output| output.column).collect();
     query.root.collect_used_columns(&mut used);
     note_needed(&query.root, &used, &mut needs);
@@ -122,6 +183,11 @@ fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
         let Some(positions) = &needs[index] else { continue };
         used.extend(positions.iter().filter_map(|position| common.outputs.get(*position)));
         common.root.collect_used_columns(&mut used);
+        if let Some(term) = common.form.term() {
+            used.extend(common.outputs.iter().chain(&term.outputs));
+            term.root.collect_used_columns(&mut used);
+            note_needed(&term.root, &used, &mut needs);
+        }
         note_needed(&common.root, &used, &mut needs);
     }
     needs
@@ -177,7 +243,7 @@ pub(super) fn lower_common_scan(
         rows_expected: query.rows_expected.unwrap_or(0.0),
         has_one_row: query.has_one_row,
     });
-    let (may_fail, is_grouped) = (common.may_fail, common.is_grouped);
+    let CommonRelation { row_may_fail, may_fail, is_grouped, .. } = *common;
     let lowered = LoweredRelation::infallible(node, columns);
-    Ok(LoweredRelation { row_may_fail: may_fail, may_fail, is_grouped, ..lowered })
+    Ok(LoweredRelation { row_may_fail, may_fail, is_grouped, ..lowered })
 }

@@ -11,6 +11,7 @@ use nacre_simd::Flavour;
 use super::columns::{ColumnPlaces, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
+use super::once::has_once;
 use crate::counters::OperatorCounters;
 use crate::error::ExecResult;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -35,6 +36,9 @@ pub(super) fn without_constants<'e>(
         collect_columns(condition, &mut columns);
         if !columns.is_empty() {
             kept.push(*condition);
+        } else if has_once(condition) {
+            // PostgreSQL evaluates it also if there are no rows.
+            return Err(LoweringError::not_supported("conditions on values of queries alone"));
         } else if !is_true(condition)? {
             return Ok(None);
         }

@@ -37,9 +37,12 @@ impl LoweredRelation {
 fn has_no_rows(node: &PlanNode) -> bool {
     use PairingKind as K;
     match node {
-        PlanNode::Scan(_) | PlanNode::Rows(_) | PlanNode::Series(_) | PlanNode::CommonScan(_) => {
-            false
-        }
+        PlanNode::Scan(_)
+        | PlanNode::Rows(_)
+        | PlanNode::Series(_)
+        | PlanNode::CommonScan(_)
+        | PlanNode::Once(_)
+        | PlanNode::Recursion(_) => false,
         PlanNode::Common(common) => is_empty(&common.input),
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),
@@ -48,6 +51,7 @@ fn has_no_rows(node: &PlanNode) -> bool {
         PlanNode::Window(window) => is_empty(&window.input),
         PlanNode::Append(append) => append.inputs.iter().all(is_empty),
         PlanNode::Repeat(repeat) => is_empty(&repeat.input),
+        PlanNode::Expand(expand) => is_empty(&expand.input),
         PlanNode::GroupingSets(grouping) => {
             grouping.sets.iter().all(|set| !set.is_empty()) && is_empty(&grouping.input)
         }

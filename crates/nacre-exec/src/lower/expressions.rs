@@ -14,7 +14,9 @@ mod numerics;
 
 use nacre_column::CompareOp;
 use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
-use nacre_plan::algebra::{CaseArm, CastStep, ScalarExpression, ScalarKind, TruthValue};
+use nacre_plan::algebra::{
+    CaseArm, CastStep, OnceReference, ScalarExpression, ScalarKind, TruthValue,
+};
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
@@ -26,6 +28,7 @@ use super::exact_nodes::{form_key_node, key_node, rounded_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
+use super::once::{KnownOnce, ask_for, several_rows};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
 use super::row_nodes::{RowNode, add_row_node};
 use super::substring::TextPart;
@@ -60,6 +63,8 @@ pub(super) struct ExpressionLowering<'c> {
     columns: &'c ColumnPlaces,
     /// Whether numerics that may have more than 38 digits are computed row by row.
     is_grouped: bool,
+    /// Whether errors of values that are computed once do not count.
+    allows_once: bool,
     levels: usize,
 }
 
@@ -72,13 +77,20 @@ impl LoweredExpression {
 impl<'c> ExpressionLowering<'c> {
     pub(super) fn new(columns: &'c ColumnPlaces) -> Self {
         let graph = ExpressionGraph::default();
-        Self { graph, may_fail: false, columns, is_grouped: false, levels: 0 }
+        let (is_grouped, allows_once) = (false, false);
+        Self { graph, may_fail: false, columns, is_grouped, allows_once, levels: 0 }
     }
 
     /// Says whether rows are those of groups: few, so that numerics of more than 38 digits do not
     /// fail.
     pub(super) fn above_groups(self, is_grouped: bool) -> Self {
         Self { is_grouped, ..self }
+    }
+
+    /// Says that errors of values that are computed once do not count: they come with the first row
+    /// or never.
+    pub(super) fn allowing_once(self) -> Self {
+        Self { allows_once: true, ..self }
     }
 
     /// Adds an expression.
@@ -197,6 +209,14 @@ impl<'c> ExpressionLowering<'c> {
                 self.null_if(operator, operands, expression.sql_type)
             }
             ScalarKind::Extreme { .. } => Err(LoweringError::not_supported("GREATEST and LEAST")),
+            ScalarKind::Proven(inner) => {
+                let could_fail = self.may_fail;
+                let lowered = self.lower(inner)?;
+                self.may_fail = could_fail;
+                Ok(lowered)
+            }
+            ScalarKind::Once(reference) => self.once(*reference),
+            ScalarKind::OnlyValue { value, count } => self.only_value(value, count),
             ScalarKind::Parameter(_) => Err(LoweringError::not_supported("parameters")),
             ScalarKind::Constant(_)
             | ScalarKind::UnknownLiteral(_)
@@ -207,6 +227,29 @@ impl<'c> ExpressionLowering<'c> {
                 Err(LoweringError::contradiction("an expression that is not bound"))
             }
         }
+    }
+
+    /// Adds a value that is computed once: its error is one of all rows.
+    fn once(&mut self, reference: OnceReference) -> LoweringResult<LoweredExpression> {
+        let KnownOnce { form, function, .. } = ask_for(reference)?;
+        self.may_fail |= !self.allows_once;
+        self.of_form(ExpressionNode::Foreign { function, arguments: Vec::new() }, form)
+    }
+
+    /// Adds a value of so many rows: several are an error.
+    fn only_value(
+        &mut self,
+        value: &ScalarExpression,
+        count: &ScalarExpression,
+    ) -> LoweringResult<LoweredExpression> {
+        let (value, count) = (self.lower(value)?, self.lower(count)?);
+        let one = self.graph.int(1)?;
+        let condition = self.graph.compare(CompareOp::Gt, count.id, one)?;
+        let (function, arguments) = (several_rows(value.form), Vec::new());
+        let then = self.graph.add(ExpressionNode::Foreign { function, arguments })?;
+        let node = ExpressionNode::Case { condition, then, otherwise: value.id };
+        self.may_fail = true;
+        Ok(LoweredExpression { id: self.graph.add(node)?, ..value })
     }
 
     fn constant(

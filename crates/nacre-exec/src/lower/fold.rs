@@ -18,6 +18,9 @@ use crate::value::{ScalarValue, ValueClass};
 /// to find.
 pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Option<SqlValue>> {
     let Some(row) = RowExpression::compile(expression, &mut |_, _| None) else { return Ok(None) };
+    if row.has_inputs() {
+        return Ok(None);
+    }
     let value = row.evaluate(&|_| ScalarValue::Null(ValueClass::Bool));
     if let Ok(SqlValue::Text(text)) = &value
         && text.len() > CONSTANT_BYTES_MAX as usize

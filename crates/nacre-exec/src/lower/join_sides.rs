@@ -17,6 +17,9 @@ const BUILT_RATIO_MIN: f64 = 4.0;
 /// The part of the rows that conditions are expected to leave.
 const FILTERED_PART: f64 = 0.25;
 
+/// Values that sets are expected to have.
+const SET_ROWS: f64 = 10.0;
+
 /// Lowers both sides of a join, of whose columns `wanted` are needed.
 ///
 /// # Errors
@@ -114,7 +117,10 @@ impl ExpectedRows {
                 })
             }
             PlanNode::Repeat(repeat) => Self::of(&repeat.input),
+            PlanNode::Expand(expand) => Self::of(&expand.input).part(SET_ROWS),
             PlanNode::Common(common) => Self::of(&common.input),
+            PlanNode::Once(once) => Self::of(&once.input),
+            PlanNode::Recursion(recursion) => Self::of(&recursion.first),
             PlanNode::CommonScan(scan) => {
                 Self { rows: scan.rows_expected, all: scan.rows_expected }
             }

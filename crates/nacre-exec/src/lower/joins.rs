@@ -234,11 +234,14 @@ fn has_one_row(node: &PlanNode) -> bool {
         PlanNode::Series(series) => series.rows <= 1,
         PlanNode::CommonScan(scan) => scan.has_one_row,
         PlanNode::Common(common) => has_one_row(&common.input),
+        PlanNode::Once(_) => true,
         PlanNode::Scan(_)
+        | PlanNode::Recursion(_)
         | PlanNode::Join(_)
         | PlanNode::GroupingSets(_)
         | PlanNode::Append(_)
-        | PlanNode::Repeat(_) => false,
+        | PlanNode::Repeat(_)
+        | PlanNode::Expand(_) => false,
     }
 }
 
@@ -296,7 +299,12 @@ pub(super) fn width(node: &PlanNode) -> usize {
         PlanNode::Series(series) => series.columns.len(),
         PlanNode::CommonScan(scan) => scan.width,
         PlanNode::Common(common) => width(&common.input),
+        PlanNode::Once(_) => 1,
+        PlanNode::Recursion(recursion) => recursion.columns.len(),
         PlanNode::Append(append) => append.inputs.first().map_or(0, width),
         PlanNode::Repeat(repeat) => width(&repeat.input),
+        PlanNode::Expand(expand) => {
+            width(&expand.input) + expand.sets.len() + usize::from(expand.has_ordinality)
+        }
     }
 }

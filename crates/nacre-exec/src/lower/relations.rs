@@ -4,11 +4,11 @@
 
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{
-    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant, RelationalOperator,
-    ScalarExpression, ScalarKind, ScannedColumn,
+    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
 };
 use nacre_plan::definition::RelationDefinition;
-use nacre_types::SqlValue;
+use nacre_types::{SqlType, SqlValue};
 
 use super::aggregates::{GroupedColumns, lower_aggregate};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
@@ -22,10 +22,12 @@ use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::join_keys::PairConditions;
 use super::joins::lower_join;
+use super::once::{guards_once, has_once};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
 use super::series::lower_series;
 use super::set_operations::lower_set_operation;
+use super::sets::lower_expand;
 use super::stored::StoredRelations;
 use super::windows::lower_windows;
 use crate::expression::ExpressionId;
@@ -69,7 +71,20 @@ fn lower_operator(
             lower_scan(relations, relation, columns, needed, &[])
         }
         RelationalOperator::Series { function, arguments, column, ordinality } => {
-            lower_series(function, arguments, [Some(*column), *ordinality], needed)
+            let counted = lower_series(function, arguments, [Some(*column), *ordinality], needed);
+            match counted {
+                Err(LoweringError::NotSupported { .. }) => {
+                    let (result, arguments) = (SqlType::new(function.result), arguments.clone());
+                    let (column, function) = (*column, *function);
+                    let one = SetFunctionColumn { column, function, arguments, result };
+                    let input = RelationalOperator::SingleRow;
+                    lower_expand(relations, &input, &[one], *ordinality, needed)
+                }
+                counted => counted,
+            }
+        }
+        RelationalOperator::Expand { input, functions, ordinality } => {
+            lower_expand(relations, input, functions, *ordinality, needed)
         }
         RelationalOperator::CommonScan { query, columns } => {
             lower_common_scan(relations, query, columns, needed)
@@ -312,17 +327,37 @@ pub(super) fn filter(
     if may_fail && input.grouped_column_may_fail {
         return Err(guarded_column());
     }
+    let row_may_fail = may_fail && rows_may_fail(&input, conditions)?;
     let node = FilterNode { input: input.node, graph, predicates };
     Ok(LoweredRelation {
         node: PlanNode::Filter(Box::new(node)),
         columns: input.columns,
-        row_may_fail: input.row_may_fail || may_fail,
+        row_may_fail: input.row_may_fail || row_may_fail,
         column_may_fail: false,
         grouped_column_may_fail: input.grouped_column_may_fail,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
         gives_groups: input.gives_groups,
     })
+}
+
+/// Whether expressions that may fail do so for a row that a LIMIT above would have left out. What is
+/// computed once fails with the first row.
+fn rows_may_fail(
+    input: &LoweredRelation,
+    expressions: &[&ScalarExpression],
+) -> LoweringResult<bool> {
+    if !expressions.iter().any(|one| has_once(one))
+        || expressions.iter().any(|one| guards_once(one))
+    {
+        return Ok(true);
+    }
+    let lowering = ExpressionLowering::new(&input.columns).above_groups(input.is_grouped);
+    let mut lowering = lowering.allowing_once();
+    for expression in expressions {
+        lowering.lower_column(expression)?;
+    }
+    Ok(lowering.may_fail)
 }
 
 /// Returns the computed columns that are needed, and the columns that they and `needed` are of.
@@ -363,11 +398,13 @@ pub(super) fn compute(
         columns.add(*column, ColumnPlace { index: outputs.len() - 1, form: lowered.form });
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
+    let values: Vec<_> = computed.iter().map(|one| &one.value).collect();
+    let row_may_fail = may_fail && rows_may_fail(&input, &values)?;
     let node = MapNode { input: input.node, graph, outputs };
     Ok(LoweredRelation {
         node: PlanNode::Map(Box::new(node)),
         columns,
-        row_may_fail: input.row_may_fail || may_fail,
+        row_may_fail: input.row_may_fail || row_may_fail,
         column_may_fail: input.column_may_fail || may_fail && !is_of_groups,
         grouped_column_may_fail: input.grouped_column_may_fail || may_fail && is_of_groups,
         may_fail: input.may_fail || may_fail,

@@ -16,10 +16,11 @@ use nacre_types::{
 };
 
 use super::form::ValueForm;
+use super::once::{KnownOnce, ask_for};
 use super::row_call::RowCall;
 use super::session::session_settings;
 use crate::error::ExecError;
-use crate::value::{ScalarValue, ValueClass};
+use crate::value::{OnceValue, ScalarValue, ValueClass};
 
 /// An expression over the inputs of a row, which are counted from 0.
 #[derive(Debug)]
@@ -30,6 +31,17 @@ pub(super) enum RowExpression {
         sql_type: SqlType,
     },
     Constant(SqlValue),
+    /// What a query has, once.
+    Once {
+        value: Arc<OnceValue>,
+        form: ValueForm,
+        sql_type: SqlType,
+    },
+    /// A value of so many rows.
+    OnlyValue {
+        value: Box<Self>,
+        count: Box<Self>,
+    },
     /// A function or an operator.
     Call {
         call: RowCall,
@@ -96,6 +108,15 @@ impl RowExpression {
         Some(match &expression.kind {
             ScalarKind::Column(column) => return read(*column, sql_type),
             ScalarKind::Constant(value) => Self::Constant(value.0.clone()),
+            ScalarKind::Proven(inner) => return Self::compile(inner, read),
+            ScalarKind::Once(reference) => {
+                let KnownOnce { value, form, .. } = ask_for(*reference).ok()?;
+                Self::Once { value, form, sql_type }
+            }
+            ScalarKind::OnlyValue { value, count } => Self::OnlyValue {
+                value: compile_box(value, read)?,
+                count: compile_box(count, read)?,
+            },
             ScalarKind::Operator { operator, operands } => {
                 let function = find_function(operator.function)?;
                 return compile_call(function, operands, sql_type, read);
@@ -158,7 +179,8 @@ impl RowExpression {
 
     fn children(&self) -> Vec<&Self> {
         match self {
-            Self::Input { .. } | Self::Constant(_) => Vec::new(),
+            Self::Input { .. } | Self::Constant(_) | Self::Once { .. } => Vec::new(),
+            Self::OnlyValue { value, count } => vec![value, count],
             Self::Call { arguments: all, .. }
             | Self::Junction { operands: all, .. }
             | Self::IsDistinct { operands: all, .. }
@@ -179,9 +201,10 @@ impl RowExpression {
         }
     }
 
-    fn has_inputs(&self) -> bool {
+    /// Whether a value is not known before the query runs.
+    pub(super) fn has_inputs(&self) -> bool {
         match self {
-            Self::Input { .. } => true,
+            Self::Input { .. } | Self::Once { .. } => true,
             _ => self.children().into_iter().any(Self::has_inputs),
         }
     }
@@ -207,6 +230,7 @@ impl RowExpression {
             | Self::NullIf { equality: call, .. }
             | Self::Quantified { test: call, .. } => call.may_fail(),
             Self::Cast { may_fail, .. } => *may_fail,
+            Self::Once { .. } | Self::OnlyValue { .. } => true,
             _ => false,
         }
     }
@@ -221,6 +245,14 @@ impl RowExpression {
                 form.decode(inputs(*number), *sql_type).map_err(value_error)
             }
             Self::Constant(value) => Ok(value.clone()),
+            Self::Once { value, form, sql_type } => {
+                let value = value.value().and_then(|value| form.decode(value, *sql_type));
+                value.map_err(value_error)
+            }
+            Self::OnlyValue { value, count } => match count.evaluate(inputs)? {
+                SqlValue::BigInt(count) if count > 1 => Err(value_error(ExecError::MoreThanOneRow)),
+                _ => value.evaluate(inputs),
+            },
             Self::Call { call, arguments } => call.apply(&evaluate_all(arguments, inputs)?),
             Self::Cast { operand, source, target, context, settings, .. } => {
                 cast_value(operand.evaluate(inputs)?, *source, *target, *context, settings)
@@ -429,6 +461,8 @@ fn value_error(error: ExecError) -> ValueError {
     let message = error.to_string();
     let known = match error {
         ExecError::DivisionByZero => return ValueError::division_by_zero(message),
+        ExecError::MoreThanOneRow => return ValueError::cardinality_violation(message),
+        ExecError::NumericOutOfRange { .. } => return ValueError::out_of_range(message),
         ExecError::Function { sqlstate, message } => str::from_utf8(&sqlstate)
             .ok()
             .and_then(|sqlstate| ValueError::of_sql_state(sqlstate, message)),

@@ -1,10 +1,15 @@
 //! Queries whose rows are computed once and read more often.
 
-use super::node::PlanNode;
+use std::sync::Arc;
 
-/// The root of a plan: computes `queries`, each of which may read those before it, then `input`.
+use super::node::PlanNode;
+use crate::value::{IntBounds, OnceValue, ValueClass};
+
+/// The root of a plan: computes `queries`, each of which may read those before it, then `input`. An
+/// error of values in a query is raised where its rows, or its value, are read.
 #[derive(Clone, Debug)]
 pub struct CommonNode {
+    /// [`PlanNode::Once`] and [`PlanNode::Recursion`] stand here alone.
     pub queries: Vec<PlanNode>,
     pub input: PlanNode,
 }
@@ -21,4 +26,39 @@ pub struct CommonScanNode {
     pub rows_expected: f64,
     /// Whether it has one row at most.
     pub has_one_row: bool,
+}
+
+/// Computes a value that expressions ask for: that of a column in the only row, null of no row;
+/// several are an error.
+#[derive(Clone, Debug)]
+pub struct OnceNode {
+    pub input: PlanNode,
+    pub column: usize,
+    pub value: Arc<OnceValue>,
+}
+
+/// Hands on the rows of `first`, then those that `step` makes of them, then those that it makes of
+/// these, and so on, until there are none. Each side has `columns`, in this order. If one reader
+/// has it alone, rows are made as that asks for them.
+#[derive(Clone, Debug)]
+pub struct RecursionNode {
+    pub first: PlanNode,
+    /// Reads the rows of the last time by [`CommonScanNode`], as the query that this node is.
+    pub step: PlanNode,
+    pub columns: Vec<RecursionColumn>,
+    /// Whether rows that came before are left out.
+    pub is_distinct: bool,
+    /// Whether `step` makes rows of one row after the other, in their order: if it fails, those
+    /// before are handed on.
+    pub is_row_by_row: bool,
+}
+
+/// A column of a recursion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecursionColumn {
+    pub class: ValueClass,
+    /// Of whole numbers.
+    pub bounds: IntBounds,
+    /// Whether the bytes are numerics of any scale.
+    pub is_exact: bool,
 }

@@ -13,7 +13,7 @@ pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
     /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Empty`, `Append`, `Repeat`,
-    /// `Series`, `Common queries` or `Common rows`.
+    /// `Series`, `Expand`, `Common queries`, `Common rows`, `Value` or `Recursion`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -31,6 +31,12 @@ impl PlanNode {
     pub fn describe(&self) -> OperatorDescription {
         let (name, facts, input) = match self {
             Self::Scan(scan) => return describe_scan(scan),
+            Self::Once(once) => ("Value", Vec::new(), &once.input),
+            Self::Recursion(recursion) => {
+                let (first, step) = (recursion.first.describe(), recursion.step.describe());
+                let described = describe("Recursion", Vec::new(), &[]);
+                return OperatorDescription { inputs: vec![first, step], ..described };
+            }
             Self::Filter(filter) => {
                 let count = filter.predicates.len().to_string();
                 ("Filter", vec![("conditions", count)], &filter.input)
@@ -63,6 +69,10 @@ impl PlanNode {
             Self::Repeat(repeat) => {
                 let count = format!("column {}", repeat.count + 1);
                 ("Repeat", vec![("count", count)], &repeat.input)
+            }
+            Self::Expand(expand) => {
+                let names: Vec<_> = expand.sets.iter().map(|set| set.name).collect();
+                ("Expand", vec![("functions", names.join(", "))], &expand.input)
             }
             Self::Aggregate(aggregate) => {
                 let mut facts = aggregate_facts(aggregate.keys.len(), &aggregate.aggregates);

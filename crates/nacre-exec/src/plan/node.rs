@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use nacre_store::TableSnapshot;
 
-use super::common::{CommonNode, CommonScanNode};
+use super::common::{CommonNode, CommonScanNode, OnceNode, RecursionNode};
+use super::expand::ExpandNode;
 use super::series::SeriesNode;
 use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -33,8 +34,11 @@ pub enum PlanNode {
     Series(SeriesNode),
     Append(AppendNode),
     Repeat(Box<RepeatNode>),
+    Expand(Box<ExpandNode>),
     Common(Box<CommonNode>),
     CommonScan(CommonScanNode),
+    Once(Box<OnceNode>),
+    Recursion(Box<RecursionNode>),
 }
 
 /// Reads `columns` of the rows of a table that satisfy all predicates.
@@ -302,6 +306,8 @@ impl PlanNode {
         match self {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter().chain([&common.input]).collect(),
+            Self::Once(once) => vec![&once.input],
+            Self::Recursion(recursion) => vec![&recursion.first, &recursion.step],
             Self::Filter(filter) => vec![&filter.input],
             Self::Map(map) => vec![&map.input],
             Self::Join(join) => vec![&join.probe, &join.build],
@@ -312,6 +318,7 @@ impl PlanNode {
             Self::Limit(limit) => vec![&limit.input],
             Self::Append(append) => append.inputs.iter().collect(),
             Self::Repeat(repeat) => vec![&repeat.input],
+            Self::Expand(expand) => vec![&expand.input],
         }
     }
 }

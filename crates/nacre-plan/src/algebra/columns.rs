@@ -27,6 +27,8 @@ pub enum ColumnSource {
         position: usize,
     },
     Computed,
+    /// Counts rows: it is not negative, and far below the largest value of its type.
+    RowCount,
 }
 
 /// All columns of a query.

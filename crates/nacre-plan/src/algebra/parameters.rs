@@ -20,6 +20,9 @@ impl QueryPlan {
             fill_operator(&mut self.root, values)?;
             for common in &mut self.common {
                 fill_operator(&mut common.root, values)?;
+                if let Some(term) = common.form.term_mut() {
+                    fill_operator(&mut term.root, values)?;
+                }
             }
             self.parameters.clear();
         }

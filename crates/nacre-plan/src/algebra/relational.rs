@@ -124,6 +124,13 @@ pub enum RelationalOperator {
         column: ColumnId,
         ordinality: Option<ColumnId>,
     },
+    /// Each row as often as the longest of several sets of values has some, with these: those of
+    /// shorter sets are followed by nulls. Places in the sets are counted from 1 on.
+    Expand {
+        input: Box<Self>,
+        functions: Vec<SetFunctionColumn>,
+        ordinality: Option<ColumnId>,
+    },
 }
 
 impl RelationalOperator {
@@ -136,6 +143,9 @@ impl RelationalOperator {
             | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter().flatten().collect(),
             Self::Series { arguments, .. } => arguments.iter().collect(),
+            Self::Expand { functions, .. } => {
+                functions.iter().flat_map(|one| &one.arguments).collect()
+            }
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
@@ -162,6 +172,9 @@ impl RelationalOperator {
             | Self::SetOperation { .. } => Vec::new(),
             Self::Values { rows, .. } => rows.iter_mut().flatten().collect(),
             Self::Series { arguments, .. } => arguments.iter_mut().collect(),
+            Self::Expand { functions, .. } => {
+                functions.iter_mut().flat_map(|one| &mut one.arguments).collect()
+            }
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter_mut().collect(),
             Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
@@ -202,6 +215,7 @@ impl RelationalOperator {
             | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
+            | Self::Expand { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Window { input, .. }
             | Self::GroupingSets { input, .. }
@@ -222,6 +236,7 @@ impl RelationalOperator {
             | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
             | Self::Compute { input, .. }
+            | Self::Expand { input, .. }
             | Self::Aggregate { input, .. }
             | Self::Window { input, .. }
             | Self::GroupingSets { input, .. }
@@ -244,6 +259,9 @@ impl RelationalOperator {
             Self::Values { columns, .. } | Self::SetOperation { columns, .. } => columns.clone(),
             Self::Series { column, ordinality, .. } => {
                 std::iter::once(*column).chain(*ordinality).collect()
+            }
+            Self::Expand { functions, ordinality, .. } => {
+                functions.iter().map(|one| one.column).chain(*ordinality).collect()
             }
             Self::Aggregate { aggregates, .. } => aggregates.iter().map(|one| one.column).collect(),
             Self::Window { functions, .. } => functions.iter().map(|one| one.column).collect(),
@@ -338,6 +356,16 @@ pub struct ScannedColumn {
 pub struct ComputedColumn {
     pub column: ColumnId,
     pub value: ScalarExpression,
+}
+
+/// A column of the values that a function of sets gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetFunctionColumn {
+    pub column: ColumnId,
+    pub function: &'static FunctionEntry,
+    pub arguments: Vec<ScalarExpression>,
+    /// Of each value.
+    pub result: SqlType,
 }
 
 /// A column that an aggregate makes.

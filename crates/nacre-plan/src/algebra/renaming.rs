@@ -40,6 +40,10 @@ impl RelationalOperator {
             Self::Compute { columns, .. } => {
                 columns.iter_mut().for_each(|one| renamed(&mut one.column));
             }
+            Self::Expand { functions, ordinality, .. } => {
+                let columns = functions.iter_mut().map(|one| &mut one.column);
+                columns.chain(ordinality).for_each(renamed);
+            }
             Self::Aggregate { keys, aggregates, .. } => {
                 keys.iter_mut().for_each(renamed);
                 aggregates.iter_mut().for_each(|one| renamed(&mut one.column));

@@ -100,6 +100,16 @@ pub enum ScalarKind {
         operator: &'static OperatorEntry,
         operands: Vec<ScalarExpression>,
     },
+    /// An expression that cannot fail, as its types and what it counts prove.
+    Proven(Box<ScalarExpression>),
+    /// The value of a common query that is computed once, at most: that of its only row, null of
+    /// none, an error (21000) of several.
+    Once(OnceReference),
+    /// The value, which is of `count` rows: an error (21000) if these are several.
+    OnlyValue {
+        value: Box<ScalarExpression>,
+        count: Box<ScalarExpression>,
+    },
     /// Only until the query's aggregates are collected.
     Aggregate(Box<BoundAggregate>),
     /// Only until it is joined to the rows that the expression is evaluated for.
@@ -112,6 +122,13 @@ pub enum ScalarKind {
     },
     /// GROUPING of keys. Only until the query's aggregates are collected.
     Grouping(Vec<ScalarExpression>),
+}
+
+/// A common query of one column that stands for a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnceReference {
+    /// Its place in [`super::QueryPlan::common`].
+    pub index: usize,
 }
 
 /// A query within an expression. It may have columns of the queries around it.
@@ -194,6 +211,7 @@ impl ScalarExpression {
             ScalarKind::Column(_)
             | ScalarKind::Constant(_)
             | ScalarKind::UnknownLiteral(_)
+            | ScalarKind::Once(_)
             | ScalarKind::Parameter(_) => Vec::new(),
             ScalarKind::Operator { operands: all, .. }
             | ScalarKind::Function { arguments: all, .. }
@@ -204,7 +222,9 @@ impl ScalarExpression {
             | ScalarKind::Or(all)
             | ScalarKind::Grouping(all)
             | ScalarKind::Coalesce(all) => all.iter().collect(),
+            ScalarKind::OnlyValue { value, count } => vec![value, count],
             ScalarKind::Cast { operand, .. }
+            | ScalarKind::Proven(operand)
             | ScalarKind::Not(operand)
             | ScalarKind::IsNull(operand)
             | ScalarKind::IsTruth { operand, .. } => vec![operand],
@@ -230,6 +250,7 @@ impl ScalarExpression {
             ScalarKind::Column(_)
             | ScalarKind::Constant(_)
             | ScalarKind::UnknownLiteral(_)
+            | ScalarKind::Once(_)
             | ScalarKind::Parameter(_) => Vec::new(),
             ScalarKind::Operator { operands: all, .. }
             | ScalarKind::Function { arguments: all, .. }
@@ -240,7 +261,9 @@ impl ScalarExpression {
             | ScalarKind::Or(all)
             | ScalarKind::Grouping(all)
             | ScalarKind::Coalesce(all) => all.iter_mut().collect(),
+            ScalarKind::OnlyValue { value, count } => vec![value, count],
             ScalarKind::Cast { operand, .. }
+            | ScalarKind::Proven(operand)
             | ScalarKind::Not(operand)
             | ScalarKind::IsNull(operand)
             | ScalarKind::IsTruth { operand, .. } => vec![operand],

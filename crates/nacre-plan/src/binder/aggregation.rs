@@ -280,6 +280,8 @@ impl<'s> Aggregation<'s> {
         let arguments = aggregates.iter_mut().flat_map(|one| one.call.expressions_mut());
         let values = computed.iter_mut().map(|one| &mut one.value).chain(arguments);
         let input = binder.join_subqueries(input, values.collect())?;
+        let keys_of_sets = computed.iter_mut().map(|one| &mut one.value).collect();
+        let (input, _) = binder.expand_sets(input, keys_of_sets, false)?;
         let input = Box::new(with_computed(input, computed));
         let grouped = match sets {
             Some((sets, set_column)) => {

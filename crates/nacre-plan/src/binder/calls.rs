@@ -14,6 +14,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::named_arguments::default_of;
+use super::set_functions::is_known_set;
 use super::subquery_joins::has_subquery;
 use crate::algebra::{BoundAggregate, BoundSortKey, ScalarExpression, ScalarKind};
 use crate::error::BindError;
@@ -100,6 +101,9 @@ impl Binder<'_> {
                     && call.filter.is_none()
                     && call.order_by.is_empty() =>
             {
+                if place.allows_sets && is_known_set(chosen.entry) {
+                    return Ok(call_of(chosen, range));
+                }
                 apply(chosen, range)
             }
             _ => Err(BindError::not_supported("this kind of function", range)),
@@ -262,11 +266,15 @@ pub(super) fn apply(
     chosen: ChosenFunction,
     range: SourceRange,
 ) -> Result<ScalarExpression, BindError> {
-    let ChosenFunction { entry: function, arguments, result } = chosen;
-    if function.returns_set || function.kind != FunctionKind::Function {
+    if chosen.entry.returns_set || chosen.entry.kind != FunctionKind::Function {
         return Err(BindError::not_supported("this kind of function", range));
     }
-    Ok(ScalarExpression::new(ScalarKind::Function { function, arguments }, result, range))
+    Ok(call_of(chosen, range))
+}
+
+fn call_of(chosen: ChosenFunction, range: SourceRange) -> ScalarExpression {
+    let ChosenFunction { entry: function, arguments, result } = chosen;
+    ScalarExpression::new(ScalarKind::Function { function, arguments }, result, range)
 }
 
 /// An aggregate within the arguments of another one has words of its own.

@@ -25,6 +25,7 @@ pub(super) struct ExpressionPlace<'s> {
     pub(super) clause: &'static str,
     pub(super) allows_aggregates: bool,
     pub(super) windows: WindowAllowance,
+    pub(super) allows_sets: bool,
 }
 
 /// Whether an expression may have window functions.
@@ -41,7 +42,8 @@ pub(super) enum WindowAllowance {
 
 impl<'s> ExpressionPlace<'s> {
     pub(super) fn new(scope: &'s Scope, clause: &'static str) -> Self {
-        Self { scope, clause, allows_aggregates: false, windows: WindowAllowance::NotInClause }
+        let windows = WindowAllowance::NotInClause;
+        Self { scope, clause, allows_aggregates: false, windows, allows_sets: false }
     }
 
     pub(super) fn with_aggregates(self) -> Self {
@@ -52,15 +54,24 @@ impl<'s> ExpressionPlace<'s> {
         Self { windows: WindowAllowance::Allowed, ..self }
     }
 
+    pub(super) fn with_sets(self) -> Self {
+        Self { allows_sets: true, ..self }
+    }
+
+    /// Returns the place of parts that may be left out.
+    fn in_choice(self) -> Self {
+        Self { allows_sets: false, ..self }
+    }
+
     /// Returns the place of the arguments of an aggregate.
     pub(super) fn in_aggregate(self) -> Self {
         let place = self.without_windows(WindowAllowance::NotInAggregate);
-        Self { allows_aggregates: false, ..place }
+        Self { allows_aggregates: false, allows_sets: false, ..place }
     }
 
     /// Returns the place of the arguments of a window function.
     pub(super) fn in_window(self) -> Self {
-        self.without_windows(WindowAllowance::NotInWindow)
+        self.without_windows(WindowAllowance::NotInWindow).in_choice()
     }
 
     /// Returns the place of the condition of an aggregate.
@@ -165,12 +176,12 @@ impl Binder<'_> {
                 cast.range = range;
                 Ok(cast)
             }
-            ExpressionKind::Case(case) => self.bind_case(case, place, range),
+            ExpressionKind::Case(case) => self.bind_case(case, place.in_choice(), range),
             ExpressionKind::Exists(query) => self.bind_exists(query, place, range),
             ExpressionKind::Subquery(query) => self.bind_scalar_subquery(query, place, range),
             ExpressionKind::Quantified(test) => self.bind_quantified_query(test, place, range),
             ExpressionKind::Function(call) => self.bind_call(call, place, range),
-            ExpressionKind::Special(call) => self.bind_special(call, place, range),
+            ExpressionKind::Special(call) => self.bind_special(call, place.in_choice(), range),
             ExpressionKind::Grouping(nodes) => self.bind_grouping(nodes, place, range),
             _ => Err(BindError::not_supported("this kind of expression", range)),
         }

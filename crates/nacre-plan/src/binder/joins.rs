@@ -11,6 +11,7 @@ use nacre_types::SqlType;
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::lateral::{FromPlace, require_independent, require_lateral};
+use super::recursion::{RecursionBlock, block_of_joins};
 use super::scope::{Scope, ScopeColumn, ScopeTable, require_columns};
 use super::subquery_joins::has_subquery;
 use crate::algebra::{JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
@@ -58,9 +59,12 @@ impl Binder<'_> {
                 self.bind_lateral_table(query, item, &place.before)
             }
             FromKind::Joins { first, links } => {
-                let mut bound = self.bind_item_of_from(first, place)?;
-                for link in links {
-                    bound = self.bind_join(bound, link, place)?;
+                let block = block_of_joins(None, links);
+                let mut bound =
+                    self.blocking(block, |binder| binder.bind_item_of_from(first, place))?;
+                for (index, link) in links.iter().enumerate() {
+                    let block = block_of_joins(Some(link.kind), &links[index + 1..]);
+                    bound = self.bind_join(bound, link, place, block)?;
                 }
                 match &item.alias {
                     Some(alias) => Ok((bound.0, under_alias(bound.1, alias, item.range)?)),
@@ -79,9 +83,11 @@ impl Binder<'_> {
         (left, left_scope): BoundFrom,
         link: &JoinLink,
         place: &FromPlace,
+        block: Option<RecursionBlock>,
     ) -> Result<BoundFrom, BindError> {
         let inner_place = place.behind(&left_scope);
-        let (right, right_scope) = self.bind_item_of_from(&link.right, &inner_place)?;
+        let (right, right_scope) =
+            self.blocking(block, |binder| binder.bind_item_of_from(&link.right, &inner_place))?;
         let variant = variant_of(link.kind);
         if variant.keeps_right() {
             require_independent(&right, &left_scope, link.right.range)?;
@@ -130,12 +136,12 @@ impl Binder<'_> {
         scope.columns.splice(0..0, merged);
         require_lateral(&right, condition.as_ref(), link.right.range)?;
         let joined = match condition {
-            Some(condition) if has_subquery(&condition) => {
-                if variant != JoinVariant::Inner {
-                    let what = "subqueries in ON of outer joins";
-                    return Err(BindError::not_supported(what, link.range));
-                }
+            Some(condition) if has_subquery(&condition) && variant == JoinVariant::Inner => {
                 self.filter_rows(join(variant, left, right, None), condition)?
+            }
+            Some(mut condition) if has_subquery(&condition) => {
+                let [left, right] = self.join_queries_of_on([left, right], &mut condition)?;
+                join(variant, left, right, Some(condition))
             }
             condition => join(variant, left, right, condition),
         };

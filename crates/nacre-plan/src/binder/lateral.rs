@@ -77,8 +77,15 @@ pub(super) fn require_lateral(
         };
     match is_possible {
         true => Ok(()),
+        false if condition.is_none() && is_expanded_row(right) => Ok(()),
         false => Err(BindError::not_supported("LATERAL queries that may fail", range)),
     }
+}
+
+/// Whether a right side is sets of the columns of a row of the left one.
+fn is_expanded_row(right: &RelationalOperator) -> bool {
+    matches!(right, RelationalOperator::Expand { input, .. }
+        if **input == RelationalOperator::SingleRow)
 }
 
 /// Whether a right side is columns and conditions above an operator without columns of the left

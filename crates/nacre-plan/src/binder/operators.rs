@@ -47,7 +47,8 @@ impl Binder<'_> {
         let own = operands.iter().fold(range, |all, one| union(all, one.range));
         let BoundOperator { operator, operands, result } =
             self.choose_operator(symbol, operands, range)?;
-        Ok(ScalarExpression::new(ScalarKind::Operator { operator, operands }, result, own))
+        let kind = ScalarKind::Operator { operator, operands };
+        Ok(self.proven(ScalarExpression::new(kind, result, own)))
     }
 
     /// Returns the characters of an operator, which may be qualified by `pg_catalog`.

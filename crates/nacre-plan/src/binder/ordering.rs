@@ -64,6 +64,7 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<BoundSortItem>, BindError> {
         let place = ExpressionPlace::new(scope, "ORDER BY").with_aggregates().with_windows();
+        let place = place.with_sets();
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
             let is_descending = is_descending(item)?;

@@ -32,6 +32,8 @@ pub(super) struct ScopeTable {
     pub(super) columns: Vec<ScopeColumn>,
     /// The columns of its primary key; empty without one.
     pub(super) primary_key: Vec<ColumnId>,
+    /// Whether it is the recursive query that it stands in.
+    pub(super) is_working: bool,
 }
 
 /// A column by the name that it has in FROM.
@@ -55,6 +57,7 @@ impl Scope {
             hidden_name: None,
             columns: columns.clone(),
             primary_key: Vec::new(),
+            is_working: false,
         };
         Self { tables: vec![table], columns, out_of_reach: Vec::new() }
     }
@@ -229,6 +232,7 @@ impl Binder<'_> {
             hidden_name: alias_name.map(|_| name.text.clone()),
             columns: columns.clone(),
             primary_key,
+            is_working: false,
         };
         let scan = RelationalOperator::Scan { relation: definition, columns: scanned };
         Ok((scan, Scope { tables: vec![table], columns, out_of_reach: Vec::new() }))

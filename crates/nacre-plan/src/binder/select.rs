@@ -14,7 +14,8 @@ use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
-use super::ordering::{BoundSortItem, SelectOrder};
+use super::ordering::{BoundSortItem, SelectOrder, SortValue};
+use super::proofs::counts_rows;
 use super::scope::{Scope, ScopeColumn};
 use super::subquery_joins::{has_subquery, may_find_more};
 use super::windows::{BoundWindow, WrittenWindow};
@@ -42,8 +43,10 @@ impl Binder<'_> {
     ) -> Result<(RelationalOperator, Vec<OutputColumn>), BindError> {
         let own = core.windows.iter().map(WrittenWindow::of_clause).collect();
         let outer = std::mem::replace(&mut self.windows, own);
+        let has_limit = query.limit.is_some() || query.offset.is_some();
+        let outer_limit = std::mem::replace(&mut self.has_limit, has_limit);
         let bound = self.bind_clauses(core, query);
-        self.windows = outer;
+        (self.windows, self.has_limit) = (outer, outer_limit);
         bound
     }
 
@@ -82,6 +85,9 @@ impl Binder<'_> {
             target.value = self.settle(target.value.clone())?;
         }
         let mut windows = self.bind_windows(&scope)?;
+        let hidden = order.iter().filter_map(BoundSortItem::hidden);
+        let values = targets.iter().map(|target| &target.value).chain(hidden).chain(&having);
+        require_no_recursive_aggregates(&scope, values)?;
         let mut aggregation = Aggregation::new(groups, having, &scope);
         let hidden = order.iter().filter_map(BoundSortItem::hidden);
         let others = hidden.chain(windows.iter().flat_map(BoundWindow::expressions));
@@ -104,6 +110,7 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
+        root = self.expand_outputs(core, query, root, &mut targets, &mut order)?;
         self.finish_select(
             core,
             query,
@@ -112,6 +119,35 @@ impl Binder<'_> {
             SelectOrder { items: order, first_keys },
             &scope,
         )
+    }
+
+    /// Expands the functions of sets among the outputs. PostgreSQL does so after it has sorted, so
+    /// that LIMIT takes the first values of a row.
+    fn expand_outputs(
+        &mut self,
+        core: &SelectCore,
+        query: &QueryExpression,
+        root: RelationalOperator,
+        targets: &mut [BoundTarget],
+        order: &mut Vec<BoundSortItem>,
+    ) -> Result<RelationalOperator, BindError> {
+        let is_all = core.distinct == DistinctClause::All;
+        let wants_places = is_all && !order.is_empty();
+        let values = targets.iter_mut().map(|target| &mut target.value);
+        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+        let (root, places) = self.expand_sets(root, values.collect(), wants_places)?;
+        let is_expanded = matches!(root, RelationalOperator::Expand { .. });
+        if is_expanded && matches!(core.distinct, DistinctClause::On(_)) {
+            return Err(BindError::not_supported("sets below DISTINCT ON", core.range));
+        }
+        for column in places {
+            let kind = ScalarKind::Column(column);
+            let value = ScalarExpression::new(kind, SqlType::BIGINT, query.range);
+            let (value, range) = (SortValue::Hidden(Box::new(value)), query.range);
+            let (is_descending, nulls_first) = (false, false);
+            order.push(BoundSortItem { value, range, is_descending, nulls_first });
+        }
+        Ok(root)
     }
 
     /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
@@ -135,11 +171,11 @@ impl Binder<'_> {
         let mut hidden = None;
         for item in order.items {
             let (column, sql_type, range) = match item.value {
-                super::ordering::SortValue::Target(index) => {
+                SortValue::Target(index) => {
                     let output = &outputs[index];
                     (output.column, output.sql_type, item.range)
                 }
-                super::ordering::SortValue::Hidden(value) => {
+                SortValue::Hidden(value) => {
                     let (sql_type, range) = (value.sql_type, value.range);
                     hidden.get_or_insert(range);
                     (self.column_of("order", *value, &mut computed), sql_type, range)
@@ -207,7 +243,11 @@ impl Binder<'_> {
             name: name.to_owned(),
             sql_type: value.sql_type,
             is_nullable: true,
-            source: ColumnSource::Computed,
+            source: if counts_rows(value) {
+                ColumnSource::RowCount
+            } else {
+                ColumnSource::Computed
+            },
         })
     }
 
@@ -217,6 +257,7 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<BoundTarget>, BindError> {
         let place = ExpressionPlace::new(scope, "SELECT").with_aggregates().with_windows();
+        let place = place.with_sets();
         let mut targets = Vec::new();
         for item in items {
             match item {
@@ -306,6 +347,22 @@ impl Binder<'_> {
         }
         Ok(RelationalOperator::Limit { input: Box::new(root), count, offset })
     }
+}
+
+/// Refuses aggregates of the rows that a recursive query has made last.
+fn require_no_recursive_aggregates<'e>(
+    scope: &Scope,
+    values: impl Iterator<Item = &'e ScalarExpression>,
+) -> Result<(), BindError> {
+    if !scope.tables.iter().any(|table| table.is_working) {
+        return Ok(());
+    }
+    let is_aggregate = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Aggregate(_));
+    let mut values = values.filter(|value| value.any(&is_aggregate));
+    values.next().map_or(Ok(()), |value| {
+        let message = "aggregate functions are not allowed in a recursive query's recursive term";
+        Err(BindError::new("42P19", message, value.range))
+    })
 }
 
 /// Returns how many rows FETCH FIRST ROW wants.

@@ -18,6 +18,7 @@ use nacre_types::catalog::TypeOid;
 
 use super::Binder;
 use super::ordering::{BoundSortItem, SelectOrder, require_operator};
+use super::recursion::block_of_operands;
 use super::scope::{Scope, ScopeColumn};
 use super::select::BoundTarget;
 use super::subqueries::BoundQuery;
@@ -32,10 +33,10 @@ use crate::error::BindError;
 const SET_OPERATIONS_MAX: usize = 200;
 
 /// An operand, and what its columns are: a column of the operator, or a literal without a type.
-struct SetOperand {
-    root: RelationalOperator,
-    names: Vec<String>,
-    values: Vec<ScalarExpression>,
+pub(super) struct SetOperand {
+    pub(super) root: RelationalOperator,
+    pub(super) names: Vec<String>,
+    pub(super) values: Vec<ScalarExpression>,
 }
 
 impl Binder<'_> {
@@ -46,7 +47,16 @@ impl Binder<'_> {
         links: &[SetLink],
         query: &QueryExpression,
     ) -> Result<BoundQuery, BindError> {
-        let SetOperand { root, names, values } = self.bind_set_links(first, links, query.range)?;
+        let operand = self.bind_set_links(first, links, query.range)?;
+        self.finish_set_operation(operand, query)
+    }
+
+    /// Adds ORDER BY and LIMIT to set operations.
+    pub(super) fn finish_set_operation(
+        &mut self,
+        SetOperand { root, names, values }: SetOperand,
+        query: &QueryExpression,
+    ) -> Result<BoundQuery, BindError> {
         let columns = names.iter().cloned().zip(values.iter().cloned());
         let columns = columns.map(|(name, value)| ScopeColumn { name, value });
         let scope = Scope { columns: columns.collect(), ..Scope::default() };
@@ -68,21 +78,24 @@ impl Binder<'_> {
         self.finish_select(&plain_core(query.range), query, root, targets, order, &nothing)
     }
 
-    fn bind_set_links(
+    pub(super) fn bind_set_links(
         &mut self,
         first: &QueryBody,
         links: &[SetLink],
         range: SourceRange,
     ) -> Result<SetOperand, BindError> {
-        let mut left = self.bind_set_operand(first, range)?;
-        for link in links {
-            let right = self.bind_set_operand(&link.operand, link.range)?;
+        let block = block_of_operands(None, links);
+        let mut left = self.blocking(block, |binder| binder.bind_set_operand(first, range))?;
+        for (place, link) in links.iter().enumerate() {
+            let block = block_of_operands(Some(link), &links[place + 1..]);
+            let right =
+                self.blocking(block, |binder| binder.bind_set_operand(&link.operand, link.range))?;
             left = self.combine(left, right, link)?;
         }
         Ok(left)
     }
 
-    fn bind_set_operand(
+    pub(super) fn bind_set_operand(
         &mut self,
         body: &QueryBody,
         range: SourceRange,
@@ -117,7 +130,7 @@ impl Binder<'_> {
     }
 
     /// Binds one operation.
-    fn combine(
+    pub(super) fn combine(
         &mut self,
         left: SetOperand,
         right: SetOperand,
@@ -157,7 +170,7 @@ impl Binder<'_> {
     }
 
     /// Has an operand make values of the common types.
-    fn set_input(
+    pub(super) fn set_input(
         &mut self,
         root: RelationalOperator,
         names: &[String],

@@ -18,10 +18,11 @@ use std::rc::Rc;
 
 use nacre_syntax::{CommonTable, SourceRange};
 
+use super::recursion::reads_open_recursion;
 use super::subqueries::BoundQuery;
 use super::{Binder, COLUMNS_MAX};
 use crate::algebra::{
-    ColumnId, ColumnSource, CommonQuery, CommonReference, OutputColumn, QueryColumn,
+    ColumnId, ColumnSource, CommonForm, CommonQuery, CommonReference, OutputColumn, QueryColumn,
     RelationalOperator, ScannedColumn,
 };
 use crate::error::BindError;
@@ -51,8 +52,8 @@ struct CommonUse {
 /// A query that is computed once, as references to it need it.
 #[derive(Clone, Debug)]
 pub(super) struct SharedQuery {
-    reference: CommonReference,
-    outputs: Vec<OutputColumn>,
+    pub(super) reference: CommonReference,
+    pub(super) outputs: Vec<OutputColumn>,
 }
 
 impl CommonUses {
@@ -104,6 +105,7 @@ impl Binder<'_> {
         if is_ordered
             || !self.shared.contains(&self.with_place(table))
             || !root.free_columns().is_empty()
+            || reads_open_recursion(root)
         {
             return None;
         }
@@ -118,6 +120,8 @@ impl Binder<'_> {
             name: table.name.text.clone(),
             root: root.clone(),
             outputs: outputs.iter().map(|output| output.column).collect(),
+            types: outputs.iter().map(|output| output.sql_type).collect(),
+            form: CommonForm::Rows,
         });
         Some(SharedQuery { reference, outputs: outputs.clone() })
     }

@@ -13,6 +13,7 @@ use nacre_syntax::{
 };
 
 use super::Binder;
+use super::recursion::OpenRecursion;
 use super::scope::{Scope, ScopeColumn, require_columns};
 use super::sharing::SharedQuery;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
@@ -41,6 +42,13 @@ pub(super) struct WithQuery {
     outer_count: usize,
     /// How it is read if it is computed once.
     shared: Option<SharedQuery>,
+}
+
+impl WithQuery {
+    /// Says how it is read.
+    pub(super) fn set_shared(&mut self, shared: SharedQuery) {
+        self.shared = Some(shared);
+    }
 }
 
 impl Binder<'_> {
@@ -86,11 +94,9 @@ impl Binder<'_> {
 
     /// Binds the queries of WITH; each sees those before it.
     fn bind_with(&mut self, with: &WithClause) -> Result<(), BindError> {
-        if with.is_recursive {
-            return Err(BindError::not_supported("WITH RECURSIVE", with.range));
-        }
         let outer = self.common.len();
-        for table in &with.items {
+        let later_count = self.later_names.len();
+        for (index, table) in with.items.iter().enumerate() {
             let same = |own: &WithQuery| own.table.name.text == table.name.text;
             if self.common[outer..].iter().any(same) {
                 let name = &table.name.text;
@@ -100,18 +106,50 @@ impl Binder<'_> {
             if table.search.is_some() || table.cycle.is_some() {
                 return Err(BindError::not_supported("SEARCH and CYCLE", table.name.range));
             }
-            let bound = self.bind_query(common_query(table)?)?;
-            let names = &table.columns;
-            require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
-            let may_differ = bound.0.any_expression(&is_volatile) || has_open_order(&bound.0);
-            let place = self.with_place(table);
-            self.uses.note_query(place, table, &bound.0, may_differ);
-            let shared = self.share_query(table, &bound);
-            let bound = shared.is_none().then_some(bound);
-            let table = Rc::new(table.clone());
-            let outer_count = self.outer_scopes.len();
-            self.common.push(WithQuery { table, bound, may_differ, outer_count, shared });
+            self.later_names.truncate(later_count);
+            if with.is_recursive {
+                let later = with.items[index + 1..].iter().map(|table| table.name.text.clone());
+                self.later_names.extend(later);
+            }
+            self.bind_with_item(table, with.is_recursive)?;
         }
+        self.later_names.truncate(later_count);
+        Ok(())
+    }
+
+    fn bind_with_item(&mut self, table: &CommonTable, is_recursive: bool) -> Result<(), BindError> {
+        let outer_count = self.outer_scopes.len();
+        let rc = Rc::new(table.clone());
+        let own =
+            WithQuery { table: rc, bound: None, may_differ: false, outer_count, shared: None };
+        let query = common_query(table)?;
+        let bound = if is_recursive {
+            let query = match &query.body {
+                QueryBody::Nested(inner) => &merged_query(inner, query)?,
+                _ => query,
+            };
+            self.common.push(own.clone());
+            let place = self.common.len() - 1;
+            let bound = self.bind_recursive(table, query);
+            self.common.truncate(place);
+            match bound? {
+                (_, Some(shared)) => {
+                    self.common.push(WithQuery { shared: Some(shared), ..own });
+                    return Ok(());
+                }
+                (bound, None) => bound,
+            }
+        } else {
+            self.bind_query(query)?
+        };
+        let names = &table.columns;
+        require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
+        let may_differ = bound.0.any_expression(&is_volatile) || has_open_order(&bound.0);
+        let place = self.with_place(table);
+        self.uses.note_query(place, table, &bound.0, may_differ);
+        let shared = self.share_query(table, &bound);
+        let bound = shared.is_none().then_some(bound);
+        self.common.push(WithQuery { bound, may_differ, shared, ..own });
         Ok(())
     }
 
@@ -123,7 +161,12 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<Option<(RelationalOperator, Scope)>, BindError> {
         let found = self.common.iter().rposition(|own| own.table.name.text == name.text);
+        if self.later_names.contains(&name.text) {
+            let what = "queries of WITH RECURSIVE that read later ones";
+            return Err(BindError::not_supported(what, range));
+        }
         let Some(place) = found else { return Ok(None) };
+        let is_working = self.note_recursion(place, &name.text, range)?;
         let table = Rc::clone(&self.common[place].table);
         let with_place = self.with_place(&table);
         self.uses.note_reference(with_place, range);
@@ -138,6 +181,7 @@ impl Binder<'_> {
         require_columns("table", own, bound.1.len(), renamed, range)?;
         let names = [renamed, &table.columns];
         let (root, mut scope) = as_table(bound, own, &names, range);
+        scope.tables.iter_mut().for_each(|table| table.is_working = is_working);
         if alias_name.is_some() {
             scope.tables.iter_mut().for_each(|table| table.hidden_name = Some(name.text.clone()));
         }
@@ -154,7 +198,12 @@ impl Binder<'_> {
         // Its names resolve in the scope of its definition.
         let inner_scopes = self.outer_scopes.split_off(self.common[place].outer_count);
         let later = self.common.split_off(place);
+        let (recursions, hidden) =
+            std::mem::take(&mut self.recursions).into_iter().partition(|one| one.place < place);
+        self.recursions = recursions;
+        let hidden: Vec<OpenRecursion> = hidden;
         let bound = self.bind_query(common_query(&table)?);
+        self.recursions.extend(hidden);
         self.common.extend(later);
         self.outer_scopes.extend(inner_scopes);
         bound

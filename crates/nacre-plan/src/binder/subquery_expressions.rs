@@ -11,6 +11,7 @@ use nacre_types::SqlType;
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
+use super::recursion::RecursionBlock;
 use super::subqueries::BoundQuery;
 use crate::algebra::{
     BoundSubquery, ColumnId, OutputColumn, ScalarExpression, ScalarKind, SubqueryForm,
@@ -137,7 +138,8 @@ impl Binder<'_> {
     ) -> Result<BoundQuery, BindError> {
         self.outer_scopes.push(place.scope.clone());
         let out_of_reach = std::mem::take(&mut self.out_of_reach);
-        let bound = self.bind_query(query);
+        let block = Some(RecursionBlock::Subquery);
+        let bound = self.blocking(block, |binder| binder.bind_query(query));
         self.out_of_reach = out_of_reach;
         self.outer_scopes.pop();
         bound

@@ -10,24 +10,37 @@
 //! `x in (q)` is null, not false, if x or a row of q is null. Where that matters q is joined once
 //! more for rows whose test is null; where both are never null it does not.
 //!
+//! A scalar query without columns of others that may fail, or have several rows, is no join but a
+//! common query, whose value or error an expression asks for. One with such columns that may have
+//! several rows is joined with their number where PostgreSQL may evaluate it for fewer rows:
+//!
+//! ```text
+//! case when a > 0 then (q) end     left join (min(x), count(*) of q), x if the count is 1 at most
+//! ```
+//!
 //! # Invariants
-//! 1. A query that may fail is refused: joins may run it for rows that PostgreSQL would not.
-//! 2. A second row of a scalar query is an error for rows that reach it alone: a query that may
-//!    have one is refused where a part of the expression may guard it.
+//! 1. Other queries that may fail are refused: joins may run them for rows that PostgreSQL would
+//!    not.
+//! 2. A second row of a scalar query is an error for rows that reach it alone.
 
+use std::collections::HashSet;
+
+use nacre_functions::catalog::{FunctionEntry, functions_named};
 use nacre_syntax::SourceRange;
+use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
 use super::{Binder, COLUMNS_MAX};
 use crate::algebra::conjuncts::{split_conjunction, with_filter};
 use crate::algebra::{
-    BoundSubquery, CaseArm, ColumnId, ColumnSource, ConstantValue, JoinVariant, QueryColumn,
-    RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
+    AggregateColumn, BoundAggregate, BoundSubquery, CaseArm, ColumnId, ColumnSource, CommonForm,
+    CommonQuery, ConstantValue, JoinVariant, OnceReference, QueryColumn, RelationalOperator,
+    ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 use crate::error::BindError;
 use crate::properties::{
     constant_count, has_exactly_one_row, has_one_row_at_most, has_open_order, never_fails,
-    query_never_fails,
+    own_query_never_fails, query_never_fails,
 };
 
 /// Rows that expressions are evaluated for, with what their queries have been joined to.
@@ -107,7 +120,10 @@ impl Binder<'_> {
             SubqueryForm::Any(test) => {
                 self.join_within(test, false, joins)?;
                 let root = unordered(subquery.root);
-                require_infallible_test(&root, test, conjunct.range)?;
+                // A join as those of FROM, which read common queries, too.
+                if is_negated || !never_fails(test) || !own_query_never_fails(&root) {
+                    require_infallible_test(&root, test, conjunct.range)?;
+                }
                 if is_negated {
                     for (root, test) in self.unknown_tests(&root, test)? {
                         joins.join(JoinVariant::Anti, root, Some(test));
@@ -163,25 +179,7 @@ impl Binder<'_> {
             }
             SubqueryForm::Scalar(column) => {
                 let root = unordered(subquery.root.clone());
-                require_infallible(&root, range)?;
-                let variant = if has_exactly_one_row(&root) && root.free_columns().is_empty() {
-                    JoinVariant::Inner
-                } else if has_one_row_at_most(&root) {
-                    JoinVariant::Left
-                } else if self.query_depth > 1 {
-                    // PostgreSQL merges it into the query around it, which may need fewer rows.
-                    let what = "subqueries that may have several rows within queries in FROM";
-                    return Err(BindError::not_supported(what, range));
-                } else if is_guarded {
-                    let what = "subqueries that may have several rows in a part of an expression \
-                                that is not always evaluated";
-                    return Err(BindError::not_supported(what, range));
-                } else {
-                    JoinVariant::Single
-                };
-                self.columns.make_nullable(*column);
-                joins.join(variant, root, None);
-                Ok(ScalarKind::Column(*column))
+                self.join_scalar(root, *column, is_guarded, joins, range)
             }
             SubqueryForm::Any(test) => {
                 let root = unordered(subquery.root.clone());
@@ -200,6 +198,135 @@ impl Binder<'_> {
                 Ok(ScalarKind::Case { arms, otherwise })
             }
         }
+    }
+
+    /// Joins a query that is a value, and returns that.
+    fn join_scalar(
+        &mut self,
+        root: RelationalOperator,
+        column: ColumnId,
+        is_guarded: bool,
+        joins: &mut SubqueryJoins,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        let is_free = root.free_columns().is_empty();
+        let (never_fails, has_one_row) = (query_never_fails(&root), has_one_row_at_most(&root));
+        if is_free && !(never_fails && has_one_row) {
+            return Ok(self.compute_once(root, column));
+        }
+        require_infallible(&root, range)?;
+        let variant = if has_exactly_one_row(&root) && is_free {
+            JoinVariant::Inner
+        } else if has_one_row {
+            JoinVariant::Left
+        } else if self.query_depth > 1 || is_guarded || self.has_limit {
+            // PostgreSQL evaluates it for fewer rows: a guard, the query around this one or LIMIT
+            // leave some out.
+            return self.join_counted(root, column, joins, range);
+        } else {
+            JoinVariant::Single
+        };
+        self.columns.make_nullable(column);
+        joins.join(variant, root, None);
+        Ok(ScalarKind::Column(column))
+    }
+
+    /// Has a query without columns of others be computed once, so that it fails, or is found to
+    /// have several rows, where an expression asks for its value.
+    fn compute_once(&mut self, root: RelationalOperator, column: ColumnId) -> ScalarKind {
+        let index = self.common_queries.len();
+        let sql_type = self.columns.get(column).map_or(SqlType::TEXT, |column| column.sql_type);
+        self.common_queries.push(CommonQuery {
+            name: "subquery".to_owned(),
+            root,
+            outputs: vec![column],
+            types: vec![sql_type],
+            form: CommonForm::Value,
+        });
+        ScalarKind::Once(OnceReference { index })
+    }
+
+    /// Joins a value and the number of rows that it is of.
+    fn join_counted(
+        &mut self,
+        root: RelationalOperator,
+        column: ColumnId,
+        joins: &mut SubqueryJoins,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        let sql_type = self.columns.get(column).map_or(SqlType::TEXT, |column| column.sql_type);
+        let unknown = || BindError::not_supported("subqueries of this type with rows", range);
+        let count = functions_named("count").find(|entry| entry.arguments.is_empty());
+        let (least, count) = (least_function(sql_type).ok_or_else(unknown)?, count);
+        let count = count.ok_or_else(unknown)?;
+        let own = |kind, sql_type| ScalarExpression::new(kind, sql_type, range);
+        let argument = own(ScalarKind::Column(column), sql_type);
+        let mut aggregates = Vec::with_capacity(2);
+        let calls = [(least, vec![argument], sql_type), (count, Vec::new(), SqlType::BIGINT)];
+        for (function, arguments, result) in calls {
+            let column = self.add_query_column(function.name, result, range)?;
+            let (order_by, filter) = (Vec::new(), None);
+            let call = BoundAggregate {
+                function,
+                arguments,
+                is_distinct: false,
+                order_by,
+                filter,
+                result,
+            };
+            aggregates.push(AggregateColumn { column, call });
+        }
+        let [value, count] = [0, 1].map(|place: usize| {
+            let AggregateColumn { column, call } = &aggregates[place];
+            Box::new(own(ScalarKind::Column(*column), call.result))
+        });
+        let (input, keys) = (Box::new(root), Vec::new());
+        let counted = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true };
+        joins.join(JoinVariant::Left, counted, None);
+        Ok(ScalarKind::OnlyValue { value, count })
+    }
+
+    /// Joins the queries of the condition of an outer join to the side that they are about: each
+    /// adds columns to rows of it.
+    ///
+    /// # Errors
+    /// 0A000 for a query about both sides, and as [`Self::join_subqueries`].
+    pub(super) fn join_queries_of_on(
+        &mut self,
+        sides: [RelationalOperator; 2],
+        condition: &mut ScalarExpression,
+    ) -> Result<[RelationalOperator; 2], BindError> {
+        let made = sides.each_ref().map(|side| {
+            let mut made = HashSet::new();
+            side.collect_made_columns(&mut made);
+            made
+        });
+        let mut joins = sides.map(|root| SubqueryJoins { root, known: Vec::new() });
+        self.join_to_sides(condition, &made, &mut joins)?;
+        Ok(joins.map(|side| side.root))
+    }
+
+    fn join_to_sides(
+        &mut self,
+        expression: &mut ScalarExpression,
+        made: &[HashSet<ColumnId>; 2],
+        joins: &mut [SubqueryJoins; 2],
+    ) -> Result<(), BindError> {
+        if !matches!(expression.kind, ScalarKind::Subquery(_)) {
+            let mut children = expression.children_mut().into_iter();
+            return children.try_for_each(|child| self.join_to_sides(child, made, joins));
+        }
+        let mut used = HashSet::new();
+        expression.collect_columns(&mut used);
+        let side = match made.each_ref().map(|own| !used.is_disjoint(own)) {
+            [true, true] => {
+                let what = "subqueries about both sides in ON of outer joins";
+                return Err(BindError::not_supported(what, expression.range));
+            }
+            [true, false] => &mut joins[0],
+            [false, _] => &mut joins[1],
+        };
+        self.join_within(expression, true, side)
     }
 
     /// Joins whether a query has a row for which a condition is true; returns the column.
@@ -292,6 +419,16 @@ pub(super) fn may_find_more(operator: &RelationalOperator) -> bool {
 /// Whether a query is within an expression.
 pub(super) fn has_subquery(expression: &ScalarExpression) -> bool {
     expression.any(&|one| matches!(one.kind, ScalarKind::Subquery(_)))
+}
+
+/// Returns the aggregate that has the only value of a type.
+fn least_function(sql_type: SqlType) -> Option<&'static FunctionEntry> {
+    let (name, oid) = match sql_type.oid() {
+        TypeOid::BOOL => ("bool_and", TypeOid::BOOL),
+        TypeOid::VARCHAR => ("min", TypeOid::TEXT),
+        oid => ("min", oid),
+    };
+    functions_named(name).find(|entry| entry.arguments == [oid])
 }
 
 fn require_infallible(root: &RelationalOperator, range: SourceRange) -> Result<(), BindError> {

@@ -4,6 +4,8 @@
 //! generate_series(1, 3) g           Series                       column g, or generate_series
 //! unnest(array[1, x]) u             Values, a row an element     column u, or unnest
 //! lower('A') l                      Compute over one row         column l, or lower
+//! generate_series(1, t.a) g         Expand over one row          column g, or generate_series
+//! rows from (f(1), g(2)) r          Expand with both             columns f, g
 //! ... with ordinality               a further column ordinality: 1 and so on
 //! ```
 //!
@@ -21,9 +23,12 @@ use super::Binder;
 use super::calls::{ChosenCall, ChosenFunction, apply};
 use super::expressions::ExpressionPlace;
 use super::scope::{Scope, ScopeColumn, require_columns};
+use super::set_functions::is_known_set;
 use super::subquery_joins::has_subquery;
+use crate::algebra::conjuncts::has_columns;
 use crate::algebra::{
     ColumnId, ComputedColumn, ConstantValue, RelationalOperator, ScalarExpression, ScalarKind,
+    SetFunctionColumn,
 };
 use crate::error::BindError;
 
@@ -49,21 +54,25 @@ impl Binder<'_> {
         };
         let has_definitions =
             item.alias.as_ref().is_some_and(|alias| !alias.definitions.is_empty());
-        let call = match &items[..] {
-            [TableFunction { call: TableCall::Function(call), columns }]
-                if columns.is_empty() && !has_definitions =>
-            {
-                call
-            }
-            _ => return Err(BindError::not_supported("this form of functions in FROM", range)),
-        };
-        let name = match &call.name.parts[..] {
-            [name] => name,
-            [schema, name] if schema.text == "pg_catalog" => name,
-            _ => return Err(BindError::not_supported("functions of schemas", range)),
+        let mut calls = Vec::with_capacity(items.len());
+        for item in items {
+            calls.push(match item {
+                TableFunction { call: TableCall::Function(call), columns }
+                    if columns.is_empty() && !has_definitions =>
+                {
+                    (&**call, function_name(call, range)?)
+                }
+                _ => return Err(BindError::not_supported("this form of functions in FROM", range)),
+            });
+        }
+        let Some((_, name)) = calls.first().copied() else {
+            return Err(BindError::not_supported("this form of functions in FROM", range));
         };
         self.outer_scopes.push(before.clone());
-        let bound = self.bind_rows_of_call(call, name, *has_ordinality, range);
+        let bound = match &calls[..] {
+            [(call, name)] => self.bind_rows_of_call(call, name, *has_ordinality, range),
+            _ => self.bind_side_by_side(&calls, *has_ordinality, range),
+        };
         self.outer_scopes.pop();
         let BoundTableFunction { root, columns } = bound?;
         self.function_scope(item, name, root, &columns, *has_ordinality)
@@ -87,7 +96,10 @@ impl Binder<'_> {
             let default = match position {
                 _ if position == function_columns => "ordinality",
                 0 if function_columns == 1 => &own.text,
-                _ => &name.text,
+                _ => match self.columns.get(*column) {
+                    Some(column) => &column.name,
+                    None => &name.text,
+                },
             };
             let name = renamed.get(position).map_or(default, |name| &name.text).to_owned();
             let kind = ScalarKind::Column(*column);
@@ -119,8 +131,12 @@ impl Binder<'_> {
         if !is_plain {
             return Err(BindError::not_supported("this call in FROM", range));
         }
-        if name.text == "unnest" {
+        let is_written = |node: &&ExpressionNode| matches!(node.kind, ExpressionKind::Array(_));
+        if name.text == "unnest" && arguments.iter().all(is_written) {
             return self.bind_unnest(&arguments, has_ordinality, range);
+        }
+        if name.text == "unnest" && arguments.len() > 1 {
+            return Err(BindError::not_supported("unnest of these arrays", range));
         }
         let nothing = Scope::default();
         let place = ExpressionPlace::new(&nothing, "functions in FROM");
@@ -144,10 +160,63 @@ impl Binder<'_> {
             let message = "aggregate functions are not allowed in functions in FROM";
             return Err(BindError::new("42803", message, range));
         }
-        if chosen.entry.returns_set && name.text == "generate_series" {
+        let is_constant = !chosen.arguments.iter().any(has_columns);
+        if chosen.entry.returns_set && name.text == "generate_series" && is_constant {
             return self.bind_series(chosen, has_ordinality, range);
         }
+        if is_known_set(chosen.entry) {
+            return self.bind_expanded(vec![chosen], has_ordinality, range);
+        }
         self.bind_single_row(chosen, &name.text, has_ordinality, range)
+    }
+
+    /// Binds ROWS FROM.
+    fn bind_side_by_side(
+        &mut self,
+        calls: &[(&FunctionCall, &SqlName)],
+        has_ordinality: bool,
+        range: SourceRange,
+    ) -> Result<BoundTableFunction, BindError> {
+        let nothing = Scope::default();
+        let place = ExpressionPlace::new(&nothing, "functions in FROM").with_sets();
+        let mut all = Vec::with_capacity(calls.len());
+        for (call, _) in calls {
+            let bound = self.bind_call(call, place, range)?;
+            let result = bound.sql_type;
+            match bound.kind {
+                ScalarKind::Function { function: entry, arguments }
+                    if is_known_set(entry) && !arguments.iter().any(has_set_or_query) =>
+                {
+                    all.push(ChosenFunction { entry, arguments, result });
+                }
+                _ => return Err(BindError::not_supported("these functions in FROM", range)),
+            }
+        }
+        self.bind_expanded(all, has_ordinality, range)
+    }
+
+    /// Binds sets of values side by side.
+    fn bind_expanded(
+        &mut self,
+        all: Vec<ChosenFunction>,
+        has_ordinality: bool,
+        range: SourceRange,
+    ) -> Result<BoundTableFunction, BindError> {
+        let (mut functions, mut columns) = (Vec::new(), Vec::new());
+        for ChosenFunction { entry: function, arguments, result } in all {
+            let column = self.add_query_column(function.name, result, range)?;
+            columns.push((column, result));
+            functions.push(SetFunctionColumn { column, function, arguments, result });
+        }
+        let mut ordinality = None;
+        if has_ordinality {
+            let number = self.add_query_column("ordinality", SqlType::BIGINT, range)?;
+            columns.push((number, SqlType::BIGINT));
+            ordinality = Some(number);
+        }
+        let input = Box::new(RelationalOperator::SingleRow);
+        let root = RelationalOperator::Expand { input, functions, ordinality };
+        Ok(BoundTableFunction { root, columns })
     }
 
     fn bind_series(
@@ -259,6 +328,22 @@ impl Binder<'_> {
         let root = RelationalOperator::Values { columns: columns_of_rows, rows };
         Ok(BoundTableFunction { root, columns })
     }
+}
+
+fn function_name(call: &FunctionCall, range: SourceRange) -> Result<&SqlName, BindError> {
+    match &call.name.parts[..] {
+        [name] => Ok(name),
+        [schema, name] if schema.text == "pg_catalog" => Ok(name),
+        _ => Err(BindError::not_supported("functions of schemas", range)),
+    }
+}
+
+fn has_set_or_query(expression: &ScalarExpression) -> bool {
+    let is_set = |one: &ScalarExpression| match &one.kind {
+        ScalarKind::Function { function, .. } => function.returns_set,
+        _ => false,
+    };
+    expression.any(&is_set) || has_subquery(expression)
 }
 
 fn number(value: i64, range: SourceRange) -> ScalarExpression {

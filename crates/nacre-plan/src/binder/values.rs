@@ -16,8 +16,10 @@ use super::select::BoundTarget;
 use super::subqueries::BoundQuery;
 use super::subquery_joins::has_subquery;
 use super::{Binder, COLUMNS_MAX, OUTPUTS_MAX};
+use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    ColumnId, ColumnSource, QueryColumn, RelationalOperator, ScalarExpression, ScalarKind,
+    ColumnId, ColumnSource, ComputedColumn, QueryColumn, RelationalOperator, ScalarExpression,
+    ScalarKind, SetInput, SetVariant,
 };
 use crate::error::BindError;
 
@@ -37,9 +39,6 @@ impl Binder<'_> {
         let mut values: Vec<Vec<ScalarExpression>> = vec![Vec::new(); width];
         for row in rows {
             let bound = self.bind_all(row, place)?;
-            if let Some(value) = bound.iter().find(|value| has_subquery(value)) {
-                return Err(BindError::not_supported("subqueries in VALUES", value.range));
-            }
             let start = row.first().map_or(query.range, |first| first.range);
             if bound.len() != width {
                 let message = "VALUES lists must all be the same length";
@@ -63,10 +62,36 @@ impl Binder<'_> {
             scope.push(ScopeColumn { name, value });
         }
         let row = |_: &Vec<ExpressionNode>| unified.iter_mut().filter_map(Iterator::next).collect();
-        let rows = rows.iter().map(row).collect();
-        let root = RelationalOperator::Values { columns, rows };
+        let rows: Vec<Vec<ScalarExpression>> = rows.iter().map(row).collect();
+        let root = if rows.iter().flatten().any(has_subquery) {
+            self.join_rows(columns, rows, query.range)?
+        } else {
+            RelationalOperator::Values { columns, rows }
+        };
         let name = SqlName { text: TABLE_NAME.to_owned(), range: query.range };
         self.finish_columns(root, Scope::of_table(&name, scope), query)
+    }
+
+    /// Makes each row that has queries a query of its own.
+    fn join_rows(
+        &mut self,
+        columns: Vec<ColumnId>,
+        rows: Vec<Vec<ScalarExpression>>,
+        range: SourceRange,
+    ) -> Result<RelationalOperator, BindError> {
+        let mut inputs = Vec::with_capacity(rows.len());
+        for mut row in rows {
+            let root = RelationalOperator::SingleRow;
+            let root = self.join_subqueries(root, row.iter_mut().collect())?;
+            let (mut own, mut computed) = (Vec::with_capacity(row.len()), Vec::new());
+            for value in row {
+                let column = self.add_query_column("column", value.sql_type, range)?;
+                own.push(column);
+                computed.push(ComputedColumn { column, value });
+            }
+            inputs.push(SetInput { operator: with_computed(root, computed), columns: own });
+        }
+        Ok(RelationalOperator::SetOperation { variant: SetVariant::UnionAll, columns, inputs })
     }
 
     /// Binds `TABLE name`, which is `SELECT * FROM name`.

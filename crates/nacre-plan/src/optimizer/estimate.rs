@@ -18,6 +18,9 @@ use crate::definition::RelationDefinition;
 
 /// Rows of a relation up to which values of which nothing is known are taken for different ones.
 const ALL_DISTINCT_ROWS: f64 = 100.0;
+/// Values that a function of sets is expected to give for a row.
+const SET_ROWS: f64 = 10.0;
+
 /// Rows of a relation of which nothing is known.
 const ROWS_UNKNOWN: f64 = 1_000.0;
 /// The most rows that are expected of anything.
@@ -59,6 +62,9 @@ impl<'s> RowEstimator<'s> {
             RelationalOperator::Join { variant, condition, .. } => {
                 let other = inputs.get(1).copied().unwrap_or(1.0);
                 self.join(*variant, [input, other], condition.as_ref())
+            }
+            RelationalOperator::Expand { .. } => {
+                self.unknown_columns(&operator.own_columns(), input * SET_ROWS)
             }
             RelationalOperator::Compute { columns, .. } => {
                 for one in columns {
@@ -173,7 +179,7 @@ impl<'s> RowEstimator<'s> {
                 ColumnSource::Relation { relation, position } => {
                     self.statistics.column(relation, position).distinct_count
                 }
-                ColumnSource::Computed => None,
+                ColumnSource::Computed | ColumnSource::RowCount => None,
             });
             let is_key = query.key.as_deref() == Some(&[*position]);
             let distinct = of_relation.filter(|_| !is_key).map_or(rows, |count| count as f64);

@@ -105,7 +105,10 @@ pub(super) fn possible_outcomes(
         ScalarKind::Coalesce(arguments) | ScalarKind::Extreme { arguments, .. } => {
             null_if(arguments.iter().all(|one| of(one).is_only_null()))
         }
+        ScalarKind::Proven(inner) => of(inner),
         ScalarKind::UnknownLiteral(_)
+        | ScalarKind::Once(_)
+        | ScalarKind::OnlyValue { .. }
         | ScalarKind::Parameter(_)
         | ScalarKind::IsDistinct { .. }
         | ScalarKind::Case { .. }

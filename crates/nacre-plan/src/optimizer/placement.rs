@@ -106,6 +106,21 @@ impl PlacementPass {
                     RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column };
                 with_filter(operator, expressions(pending))
             }
+            RelationalOperator::Expand { input, functions, ordinality } => {
+                let is_own = |column: ColumnId| {
+                    functions
+                        .iter()
+                        .map(|one| one.column)
+                        .chain(ordinality)
+                        .any(|one| one == column)
+                };
+                let (kept, moved) = pending
+                    .into_iter()
+                    .partition(|one| columns_of(&one.expression).into_iter().any(is_own));
+                let input = Box::new(self.place(*input, range.input(), moved));
+                let expanded = RelationalOperator::Expand { input, functions, ordinality };
+                with_filter(expanded, expressions(kept))
+            }
             RelationalOperator::Sort { input, keys } => {
                 let input = Box::new(self.place(*input, range.input(), pending));
                 RelationalOperator::Sort { input, keys }

@@ -30,7 +30,7 @@ mod pushing;
 
 use std::collections::HashSet;
 
-use crate::algebra::conjuncts::{conjunction, split_conjunction, with_computed};
+use crate::algebra::conjuncts::{conjunction, split_conjunction, with_computed, with_filter};
 use crate::algebra::{
     ColumnId, ColumnSource, ComputedColumn, JoinVariant, QueryColumn, QueryColumns,
     RelationalOperator, ScalarExpression,
@@ -80,6 +80,19 @@ struct DependentJoin {
 
 impl DependentJoin {
     fn unnested(mut self, columns: &mut QueryColumns) -> RelationalOperator {
+        if self.variant == JoinVariant::Inner {
+            match self.right {
+                // Sets for each row of the left side.
+                RelationalOperator::Expand { input, functions, ordinality }
+                    if *input == RelationalOperator::SingleRow =>
+                {
+                    let input = Box::new(self.left);
+                    let expanded = RelationalOperator::Expand { input, functions, ordinality };
+                    return with_filter(expanded, self.conditions);
+                }
+                other => self.right = other,
+            }
+        }
         self.pull_conditions(columns);
         if !self.is_dependent() {
             return self.into_join();

@@ -41,19 +41,39 @@ const INFALLIBLE_AGGREGATES: [&str; 13] = [
 const INFALLIBLE_WINDOW_FUNCTIONS: [&str; 7] =
     ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "first_value", "last_value"];
 
-/// Whether a condition may move past joins.
+/// What beside infallible expressions is taken for one.
+#[derive(Clone, Copy, Debug, Default)]
+struct FallibilityRule {
+    /// Numerics that have too many digits for the executor.
+    allows_digits: bool,
+    /// Values that are computed once: they fail for all rows or none.
+    allows_once: bool,
+}
+
+/// Whether a condition may move past joins. PostgreSQL has values that are computed once where the
+/// other columns of a condition are, too.
 pub(crate) fn may_move(condition: &ScalarExpression) -> bool {
-    never_fails(condition) && has_columns(condition)
+    let rule = FallibilityRule { allows_once: true, ..FallibilityRule::default() };
+    is_infallible(condition, rule) && has_columns(condition)
 }
 
 /// Whether an expression has a value for all rows, and always the same.
 pub(crate) fn never_fails(expression: &ScalarExpression) -> bool {
-    is_infallible(expression, false)
+    is_infallible(expression, FallibilityRule::default())
 }
 
 /// Whether a query within another one has rows for all columns of that, and always the same.
 /// Numerics that have too many digits for the executor are no errors here.
 pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
+    is_infallible_query(operator, false)
+}
+
+/// As [`query_never_fails`], but for common queries that it reads.
+pub(crate) fn own_query_never_fails(operator: &RelationalOperator) -> bool {
+    is_infallible_query(operator, true)
+}
+
+fn is_infallible_query(operator: &RelationalOperator, allows_common: bool) -> bool {
     let is_own = match operator {
         RelationalOperator::Aggregate { aggregates, .. }
         | RelationalOperator::GroupingSets { aggregates, .. } => aggregates
@@ -66,17 +86,22 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
                     || is_infallible_aggregate(name, arguments))
         }),
         RelationalOperator::Join { variant: JoinVariant::Single, .. } => false,
-        RelationalOperator::CommonScan { query, .. } => !query.may_fail,
+        RelationalOperator::CommonScan { query, .. } => allows_common || !query.may_fail,
         // A step of zero.
         RelationalOperator::Series { arguments, .. } => arguments.len() == 2,
+        RelationalOperator::Expand { functions, .. } => functions.iter().all(|one| {
+            // A numeric that is none, or has no end.
+            one.arguments.len() < 3 && one.result.oid() != TypeOid::NUMERIC
+        }),
         RelationalOperator::Limit { count, offset, .. } => {
             count.iter().chain(offset).all(never_fails)
         }
         _ => true,
     };
+    let rule = FallibilityRule { allows_digits: true, ..FallibilityRule::default() };
     is_own
-        && operator.expressions().into_iter().all(|one| is_infallible(one, true))
-        && operator.inputs().into_iter().all(query_never_fails)
+        && operator.expressions().into_iter().all(|one| is_infallible(one, rule))
+        && operator.inputs().into_iter().all(|input| is_infallible_query(input, allows_common))
 }
 
 fn is_infallible_aggregate(name: &str, arguments: &[ScalarExpression]) -> bool {
@@ -91,7 +116,7 @@ fn is_infallible_aggregate(name: &str, arguments: &[ScalarExpression]) -> bool {
         || (["sum", "avg"].contains(&name) && arguments.iter().all(is_exact))
 }
 
-fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
+fn is_infallible(expression: &ScalarExpression, rule: FallibilityRule) -> bool {
     let is_safe = match &expression.kind {
         ScalarKind::Column(_)
         | ScalarKind::Constant(_)
@@ -105,7 +130,7 @@ fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
         | ScalarKind::Coalesce(_) => true,
         ScalarKind::Extreme { .. } => is_ordered(expression.sql_type.oid()),
         ScalarKind::Operator { operator, operands } => {
-            is_infallible_call(operator.function, operands, with_numerics)
+            is_infallible_call(operator.function, operands, rule.allows_digits)
         }
         ScalarKind::IsDistinct { operator, .. }
         | ScalarKind::NullIf { operator, .. }
@@ -114,16 +139,21 @@ fn is_infallible(expression: &ScalarExpression, with_numerics: bool) -> bool {
             is_widening(operand, expression.sql_type.oid(), *method)
         }
         ScalarKind::Function { function, arguments } => {
-            is_infallible_call(function.oid, arguments, with_numerics)
+            !function.returns_set && is_infallible_call(function.oid, arguments, rule.allows_digits)
         }
-        ScalarKind::UnknownLiteral(_)
+        ScalarKind::Proven(inner) => {
+            return inner.children().into_iter().all(|one| is_infallible(one, rule));
+        }
+        ScalarKind::Once(_) => rule.allows_once,
+        ScalarKind::OnlyValue { .. }
+        | ScalarKind::UnknownLiteral(_)
         | ScalarKind::Aggregate(_)
         | ScalarKind::Subquery(_)
         | ScalarKind::Window { .. }
         | ScalarKind::Grouping(_) => false,
     };
     if is_safe {
-        return expression.children().into_iter().all(|one| is_infallible(one, with_numerics));
+        return expression.children().into_iter().all(|one| is_infallible(one, rule));
     }
     is_constant_folded(expression)
 }

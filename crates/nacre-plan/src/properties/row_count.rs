@@ -94,7 +94,9 @@ fn is_unique(
             }
             JoinVariant::Left | JoinVariant::Right | JoinVariant::Full => false,
         },
-        RelationalOperator::GroupingSets { .. } | RelationalOperator::Series { .. } => false,
+        RelationalOperator::GroupingSets { .. }
+        | RelationalOperator::Series { .. }
+        | RelationalOperator::Expand { .. } => false,
         RelationalOperator::Values { rows, .. } => rows.len() <= 1,
         RelationalOperator::SetOperation { variant: SetVariant::UnionAll, .. } => false,
         RelationalOperator::SetOperation { inputs, .. } => inputs

@@ -1,11 +1,12 @@
 //! Runs plans over whole numbers and nulls, as they stand: joins by nested loops, dependent ones
 //! with the row of the left side.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use nacre_plan::algebra::{
-    AggregateColumn, BoundSortKey, ColumnId, JoinVariant, QueryPlan, RelationalOperator,
-    ScalarExpression, ScalarKind, ScannedColumn, SetVariant, TruthValue,
+    AggregateColumn, BoundSortKey, ColumnId, CommonForm, JoinVariant, QueryPlan,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SetVariant, TruthValue,
 };
 use nacre_types::SqlValue;
 
@@ -20,6 +21,12 @@ pub(crate) type TableRows = BTreeMap<String, Vec<Vec<CellValue>>>;
 pub(crate) struct EvaluationFailure;
 
 type EvaluationResult<T> = Result<T, EvaluationFailure>;
+
+thread_local! {
+    /// Values that are computed once, by the places of their queries.
+    static ONCE: RefCell<BTreeMap<usize, EvaluationResult<CellValue>>> =
+        const { RefCell::new(BTreeMap::new()) };
+}
 
 /// Columns of the queries around one, and their values.
 #[derive(Clone, Default)]
@@ -57,9 +64,19 @@ pub(crate) fn answer(
     tables: &TableRows,
 ) -> EvaluationResult<Vec<Vec<CellValue>>> {
     let mut tables = tables.clone();
+    ONCE.with_borrow_mut(BTreeMap::clear);
     for (index, query) in plan.common.iter().enumerate() {
-        let rows = rows_of(&query.root, &query.outputs, &tables)?;
-        tables.insert(common_name(index), rows);
+        let rows = rows_of(&query.root, &query.outputs, &tables);
+        if query.form == CommonForm::Value {
+            let value = rows.and_then(|rows| match &rows[..] {
+                [] => Ok(None),
+                [row] => Ok(row[0]),
+                _ => Err(EvaluationFailure),
+            });
+            ONCE.with_borrow_mut(|values| values.insert(index, value));
+            continue;
+        }
+        tables.insert(common_name(index), rows?);
     }
     let outputs: Vec<ColumnId> = plan.outputs.iter().map(|output| output.column).collect();
     let mut rows = rows_of(&plan.root, &outputs, &tables)?;
@@ -148,8 +165,10 @@ fn evaluate(
             let rows = rows.into_iter().skip(offset).take(count).collect();
             Ok(EvaluatedRows { columns, rows })
         }
-        RelationalOperator::GroupingSets { .. } | RelationalOperator::Series { .. } => {
-            panic!("no query here has grouping sets or series")
+        RelationalOperator::GroupingSets { .. }
+        | RelationalOperator::Series { .. }
+        | RelationalOperator::Expand { .. } => {
+            panic!("no query here has grouping sets or functions of sets")
         }
     }
 }
@@ -426,7 +445,12 @@ fn value(
             row[columns.iter().position(|own| own == column).expect("a column of the input")]
         }
         ScalarKind::Constant(value) => constant(&value.0),
-        ScalarKind::Cast { operand, .. } => of(operand)?,
+        ScalarKind::Cast { operand, .. } | ScalarKind::Proven(operand) => of(operand)?,
+        ScalarKind::Once(reference) => ONCE.with_borrow(|values| values[&reference.index])?,
+        ScalarKind::OnlyValue { value, count } => match of(count)? {
+            Some(2..) => return Err(EvaluationFailure),
+            _ => of(value)?,
+        },
         ScalarKind::And(operands) => connect(operands, false, &of)?,
         ScalarKind::Or(operands) => connect(operands, true, &of)?,
         ScalarKind::Not(operand) => negated(of(operand)?),

@@ -107,6 +107,7 @@ impl<'p> PlanPrinter<'p> {
                 format!("limit({})", self.operator(input))
             }
             RelationalOperator::Compute { input, .. }
+            | RelationalOperator::Expand { input, .. }
             | RelationalOperator::Aggregate { input, .. }
             | RelationalOperator::Window { input, .. }
             | RelationalOperator::GroupingSets { input, .. }
@@ -147,7 +148,9 @@ impl<'p> PlanPrinter<'p> {
                 let word = if *is_all { "not in" } else { "in" };
                 format!("{} {word} ({})", self.expression(operand), self.list(elements, ", "))
             }
-            ScalarKind::Cast { operand, .. } => self.expression(operand),
+            ScalarKind::Cast { operand, .. } | ScalarKind::Proven(operand) => {
+                self.expression(operand)
+            }
             ScalarKind::And(all) => self.list(all, " and "),
             ScalarKind::Or(all) => format!("({})", self.list(all, " or ")),
             ScalarKind::Not(operand) => format!("not {}", self.expression(operand)),

@@ -204,6 +204,9 @@ fn is_stored_answer(node: &PlanNode) -> bool {
         | PlanNode::Rows(_)
         | PlanNode::Append(_)
         | PlanNode::Repeat(_)
+        | PlanNode::Expand(_)
+        | PlanNode::Once(_)
+        | PlanNode::Recursion(_)
         | PlanNode::GroupingSets(_)
         | PlanNode::Window(_) => false,
     }
@@ -233,6 +236,12 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
             append.inputs.iter().for_each(|input| note_reads(input, moment));
         }
         PlanNode::Repeat(repeat) => note_reads(&repeat.input, moment),
+        PlanNode::Expand(expand) => note_reads(&expand.input, moment),
+        PlanNode::Once(once) => note_reads(&once.input, moment),
+        PlanNode::Recursion(recursion) => {
+            note_reads(&recursion.first, moment);
+            note_reads(&recursion.step, moment);
+        }
     }
 }
 

@@ -196,7 +196,9 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
     };
     let node_type = match plan.name {
         "Scan" => "Seq Scan",
-        "Filter" | "Map" | "Empty" => "Result",
+        "Filter" | "Map" | "Empty" | "Value" => "Result",
+        "Expand" => "ProjectSet",
+        "Recursion" => "Recursive Union",
         "Top-k" => "Sort",
         "Rows" => "Values Scan",
         "Series" => "Function Scan",

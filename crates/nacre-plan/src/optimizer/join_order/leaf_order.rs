@@ -136,7 +136,7 @@ fn expression_hash(
                 Some(ColumnSource::Relation { relation, position }) => {
                     (relation, position).hash(&mut hasher);
                 }
-                Some(ColumnSource::Computed) | None => {}
+                Some(ColumnSource::Computed | ColumnSource::RowCount) | None => {}
             }
         }
         ScalarKind::Constant(value) => format!("{:?}", value.0).hash(&mut hasher),
@@ -148,6 +148,7 @@ fn expression_hash(
             (operator.oid, is_all).hash(&mut hasher);
         }
         ScalarKind::Function { function, .. } => function.oid.hash(&mut hasher),
+        ScalarKind::Once(reference) => reference.index.hash(&mut hasher),
         _ => {}
     }
     for child in expression.children() {

@@ -27,7 +27,7 @@ use crate::algebra::{
     ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
     SetInput, SetVariant, WindowColumn,
 };
-use crate::properties::{constant_count, has_open_order};
+use crate::properties::{constant_count, has_open_order, never_fails};
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
 /// larger ones what only leaves out rows is left away; more values do no harm.
@@ -125,6 +125,15 @@ impl PushingPass<'_> {
                 let mut columns = columns.clone();
                 columns.iter_mut().for_each(|one| one.value.rename(&domain));
                 let operator = with_computed(operator, columns);
+                Some(PushedOperator { operator, domain })
+            }
+            RelationalOperator::Expand { input, functions, ordinality } => {
+                let PushedOperator { operator, domain } = self.push(input)?;
+                let mut functions = functions.clone();
+                let arguments = functions.iter_mut().flat_map(|one| &mut one.arguments);
+                arguments.for_each(|one| one.rename(&domain));
+                let (input, ordinality) = (Box::new(operator), *ordinality);
+                let operator = RelationalOperator::Expand { input, functions, ordinality };
                 Some(PushedOperator { operator, domain })
             }
             // Rows of a query within an expression have no order, but where LIMIT takes some.
@@ -389,9 +398,11 @@ fn domain_source(operator: &RelationalOperator, keys: &[ColumnId]) -> Relational
             let input = domain_source(input, keys);
             let mut used = HashSet::new();
             condition.collect_columns(&mut used);
-            match has_all(&input, &used) {
-                true => with_filter(input, vec![condition.clone()]),
-                false => input,
+            // What may fail does so for rows that a part left away has kept from it.
+            if never_fails(condition) && has_all(&input, &used) {
+                with_filter(input, vec![condition.clone()])
+            } else {
+                input
             }
         }
         RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. }

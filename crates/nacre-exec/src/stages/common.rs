@@ -1,0 +1,262 @@
+//! Queries that are computed before the others, and what reads them.
+//!
+//! The stages of each are a part: an error of values in it is held until its rows, or its value,
+//! are asked for. A recursion that one operator reads alone is no part but that one's source.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{OpenPipeline, begin, close, open_input, open_node, output_infos};
+use crate::error::{ExecError, ExecResult};
+use crate::pipeline::{
+    MorselRun, PipelineSink, PipelineSource, PipelineStage, SlotInfo, StageContext, StepOutcome,
+};
+use crate::plan::{CommonNode, CommonScanNode, OnceNode, PlanNode, RecursionColumn, RecursionNode};
+use crate::rows::{
+    BatchSink, BatchSource, CollectedSource, CollectingSink, HeldSource, OnceSink, RecursionSource,
+};
+use crate::value::{HeldError, OnceValue, ValueClass, VectorType};
+use crate::vector::ResultBatch;
+
+/// Stages that are being made.
+#[derive(Default)]
+pub(super) struct StageList {
+    pub(super) stages: Vec<PipelineStage>,
+    pub(super) parts: Vec<StagePart>,
+    /// Queries that are computed once.
+    common: Vec<CommonRows>,
+}
+
+/// Stages whose errors are held.
+#[derive(Debug)]
+pub(super) struct StagePart {
+    pub(super) stages: Range<usize>,
+    pub(super) error: PartError,
+}
+
+/// Where the error of a part is held.
+#[derive(Clone, Debug)]
+pub(super) enum PartError {
+    OfRows(Arc<HeldError>),
+    OfValue(Arc<OnceValue>),
+}
+
+impl PartError {
+    pub(super) fn held(&self) -> &HeldError {
+        match self {
+            Self::OfRows(error) => error,
+            Self::OfValue(value) => value.error(),
+        }
+    }
+}
+
+/// The rows of a query that is computed once, when its stages have ended.
+#[derive(Clone, Debug)]
+struct CommonRows {
+    source: CommonSource,
+    infos: Vec<SlotInfo>,
+    rows_max: u64,
+    depth: usize,
+}
+
+/// Where the rows of a common query are.
+#[derive(Clone, Debug)]
+enum CommonSource {
+    Collected(Arc<CollectingSink>, Arc<HeldError>),
+    /// Made as they are asked for.
+    Recursion(Arc<RecursionPlan>),
+    /// Those that a recursion has made last.
+    Batches(Arc<[ResultBatch]>),
+    /// A value has none.
+    Nothing,
+}
+
+/// A recursion, and what its sides read.
+#[derive(Debug)]
+pub(crate) struct RecursionPlan {
+    pub(crate) node: RecursionNode,
+    /// Of one worker.
+    pub(crate) context: StageContext,
+    common: Vec<CommonRows>,
+    infos: Vec<SlotInfo>,
+}
+
+/// Computes common queries, and opens what reads them.
+pub(super) fn open_common(
+    common: &CommonNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    for (place, query) in common.queries.iter().enumerate() {
+        let start = stages.stages.len();
+        let error = match query {
+            PlanNode::Once(once) => compute_value(once, context, stages)?,
+            PlanNode::Recursion(recursion) => {
+                let plan = RecursionPlan::new(recursion, context, stages);
+                let infos = plan.infos.clone();
+                let source = CommonSource::Recursion(Arc::new(plan));
+                if is_read_once(common, place) {
+                    let (rows_max, depth) = (u64::MAX, 0);
+                    stages.common.push(CommonRows { source, infos, rows_max, depth });
+                    continue;
+                }
+                let source = open_source(&source)?;
+                collect_rows(begin(source, infos, 0), context, stages)
+            }
+            query => {
+                let pipeline = open_input(query, context, stages)?;
+                collect_rows(pipeline, context, stages)
+            }
+        };
+        stages.parts.push(StagePart { stages: start..stages.stages.len(), error });
+    }
+    let mut pipeline = open_node(&common.input, context, stages)?;
+    pipeline.depth += 1;
+    Ok(pipeline)
+}
+
+/// Keeps the rows of a pipeline.
+fn collect_rows(
+    pipeline: OpenPipeline,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> PartError {
+    let (infos, depth, rows_max) = (output_infos(&pipeline), pipeline.depth, pipeline.rows_max);
+    let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), context));
+    close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
+    let error = Arc::new(HeldError::default());
+    let source = CommonSource::Collected(sink, Arc::clone(&error));
+    stages.common.push(CommonRows { source, infos, rows_max, depth });
+    PartError::OfRows(error)
+}
+
+/// Computes the value of a query.
+fn compute_value(
+    once: &OnceNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<PartError> {
+    once.value.reset();
+    let pipeline = open_input(&once.input, context, stages)?;
+    let missing = || ExecError::internal(format!("a value is column {}", once.column));
+    let slot = *pipeline.columns.get(once.column).ok_or_else(missing)?;
+    let sink = OnceSink::new(slot, &once.value);
+    close(pipeline, Arc::new(sink), context, stages);
+    let (source, infos) = (CommonSource::Nothing, Vec::new());
+    stages.common.push(CommonRows { source, infos, rows_max: 0, depth: 0 });
+    Ok(PartError::OfValue(Arc::clone(&once.value)))
+}
+
+/// Opens what reads a common query.
+pub(super) fn open_common_scan(
+    scan: &CommonScanNode,
+    stages: &StageList,
+) -> ExecResult<OpenPipeline> {
+    let missing = || ExecError::internal(format!("there is no common query {}", scan.query));
+    let rows = stages.common.get(scan.query).ok_or_else(missing)?;
+    let source = open_source(&rows.source)?;
+    Ok(OpenPipeline { rows_max: rows.rows_max, ..begin(source, rows.infos.clone(), rows.depth) })
+}
+
+fn open_source(source: &CommonSource) -> ExecResult<Arc<dyn PipelineSource>> {
+    Ok(match source {
+        CommonSource::Collected(sink, error) => {
+            Arc::new(HeldSource::new(Arc::new(CollectedSource::new(sink)), error))
+        }
+        CommonSource::Recursion(plan) => Arc::new(RecursionSource::new(plan)),
+        CommonSource::Batches(batches) => Arc::new(BatchSource::new(batches)),
+        CommonSource::Nothing => return Err(ExecError::internal("the rows of a value")),
+    })
+}
+
+/// Whether one operator alone reads a recursion, and that one once.
+fn is_read_once(common: &CommonNode, place: usize) -> bool {
+    let others = common.queries.iter().enumerate().filter(|(other, _)| *other != place);
+    let all = others.map(|(_, query)| query).chain([&common.input]);
+    let count = |query: &PlanNode| {
+        // The sides of a recursion run more often.
+        let times = if matches!(query, PlanNode::Recursion(_)) { 2 } else { 1 };
+        times * count_reads(query, place)
+    };
+    all.map(count).sum::<usize>() <= 1
+}
+
+fn count_reads(node: &PlanNode, place: usize) -> usize {
+    let own = matches!(node, PlanNode::CommonScan(scan) if scan.query == place);
+    let inputs = node.inputs().into_iter().map(|input| count_reads(input, place));
+    usize::from(own) + inputs.sum::<usize>()
+}
+
+impl RecursionPlan {
+    fn new(node: &RecursionNode, context: &StageContext, stages: &StageList) -> Self {
+        let infos = node.columns.iter().map(column_info).collect();
+        let context = StageContext { workers: 1, ..context.clone() };
+        Self { node: node.clone(), context, common: stages.common.clone(), infos }
+    }
+
+    /// Runs the first side.
+    ///
+    /// # Errors
+    /// Those of its operators.
+    pub(crate) fn run_first(&self) -> ExecResult<Vec<ResultBatch>> {
+        self.run(&self.node.first, &Arc::from([]))
+    }
+
+    /// Runs the recursive side over rows.
+    ///
+    /// # Errors
+    /// Those of its operators.
+    pub(crate) fn run_step(&self, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
+        self.run(&self.node.step, rows)
+    }
+
+    /// Runs a side to its end in the calling thread.
+    fn run(&self, side: &PlanNode, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
+        let context = &self.context;
+        let mut stages = StageList { common: self.common.clone(), ..StageList::default() };
+        // The recursion is the query behind those that were there when it was made.
+        let source = CommonSource::Batches(Arc::clone(rows));
+        let (infos, rows_max) = (self.infos.clone(), u64::MAX);
+        stages.common.push(CommonRows { source, infos, rows_max, depth: 0 });
+        let mut pipeline = open_input(side, context, &mut stages)?;
+        let OpenPipeline { builder, columns, .. } = &mut pipeline;
+        if columns.len() != self.infos.len() {
+            return Err(ExecError::internal("sides of a recursion have different columns"));
+        }
+        for (slot, info) in columns.iter_mut().zip(&self.infos) {
+            *slot = builder.cast_to(*slot, info.vector_type);
+        }
+        let sink = Arc::new(BatchSink::new(pipeline.columns.clone(), context));
+        close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
+        for stage in &stages.stages {
+            run_stage(stage, context)?;
+        }
+        Ok(sink.take())
+    }
+}
+
+fn run_stage(stage: &PipelineStage, context: &StageContext) -> ExecResult<()> {
+    while let Some(morsel) = stage.take_morsel() {
+        let mut run = MorselRun::new(stage, morsel)?;
+        loop {
+            context.control.check()?;
+            match run.step(stage, 0)? {
+                StepOutcome::More => {}
+                StepOutcome::Ended => break,
+                StepOutcome::Blocked => {
+                    return Err(ExecError::internal("a recursion waits for room"));
+                }
+            }
+        }
+    }
+    stage.sink.finish()
+}
+
+fn column_info(column: &RecursionColumn) -> SlotInfo {
+    SlotInfo {
+        vector_type: VectorType::of_class(column.class, column.bounds),
+        bounds: (column.class == ValueClass::Int).then_some(column.bounds),
+        is_nullable: true,
+        dictionary: None,
+    }
+}

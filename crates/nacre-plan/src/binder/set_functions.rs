@@ -1,0 +1,101 @@
+//! Functions of sets among the outputs of SELECT: all that are nested equally deep give their values
+//! side by side, those within others first.
+//!
+//! ```text
+//! select a, unnest(x), generate_series(1, 3)    Expand [unnest, generate_series]
+//! select f(g(a))                                Expand [f of g] <- Expand [g]
+//! ```
+
+use nacre_functions::catalog::FunctionEntry;
+use nacre_types::SqlType;
+use nacre_types::catalog::TypeOid;
+
+use super::Binder;
+use super::subquery_joins::has_subquery;
+use crate::algebra::{
+    ColumnId, RelationalOperator, ScalarExpression, ScalarKind, SetFunctionColumn,
+};
+use crate::error::BindError;
+
+/// Functions of sets that are there.
+const SET_FUNCTIONS: [&str; 3] = ["generate_series", "unnest", "string_to_table"];
+
+/// Whether a function gives a set of single values, and is there.
+pub(super) fn is_known_set(function: &FunctionEntry) -> bool {
+    // unnest(tsvector) gives rows of several columns.
+    function.returns_set
+        && SET_FUNCTIONS.contains(&function.name)
+        && ![TypeOid::RECORD].contains(&function.result)
+}
+
+impl Binder<'_> {
+    /// Expands the functions of sets within expressions, which name their columns then. Returns
+    /// the columns of the places in the sets, the innermost first, if these are wanted.
+    ///
+    /// # Errors
+    /// 0A000 for arguments with queries.
+    pub(super) fn expand_sets(
+        &mut self,
+        mut root: RelationalOperator,
+        mut values: Vec<&mut ScalarExpression>,
+        wants_places: bool,
+    ) -> Result<(RelationalOperator, Vec<ColumnId>), BindError> {
+        let mut places = Vec::new();
+        loop {
+            let mut functions = Vec::new();
+            for value in &mut values {
+                self.collect_sets(value, &mut functions)?;
+            }
+            let Some(first) = functions.first() else { return Ok((root, places)) };
+            let range = first.arguments.first().map_or_else(Default::default, |one| one.range);
+            let mut ordinality = None;
+            if wants_places {
+                let place = self.add_query_column("ordinality", SqlType::BIGINT, range)?;
+                places.push(place);
+                ordinality = Some(place);
+            }
+            root = RelationalOperator::Expand { input: Box::new(root), functions, ordinality };
+        }
+    }
+
+    fn collect_sets(
+        &mut self,
+        expression: &mut ScalarExpression,
+        functions: &mut Vec<SetFunctionColumn>,
+    ) -> Result<(), BindError> {
+        for child in expression.children_mut() {
+            self.collect_sets(child, functions)?;
+        }
+        let ScalarKind::Function { function, arguments } = &expression.kind else { return Ok(()) };
+        if !function.returns_set {
+            return Ok(());
+        }
+        // A function within this one has got its column just now: this one is of the next level.
+        let is_new = |one: &ScalarExpression| match one.kind {
+            ScalarKind::Column(column) => functions.iter().any(|own| own.column == column),
+            _ => false,
+        };
+        if arguments.iter().any(|argument| argument.any(&is_new)) {
+            return Ok(());
+        }
+        if let Some(argument) = arguments.iter().find(|argument| has_subquery(argument)) {
+            let what = "subqueries in functions of sets";
+            return Err(BindError::not_supported(what, argument.range));
+        }
+        let is_same = |one: &&SetFunctionColumn| {
+            one.function.oid == function.oid && one.arguments == *arguments
+        };
+        let column = match functions.iter().find(is_same) {
+            Some(same) => same.column,
+            None => {
+                let (function, arguments) = (*function, arguments.clone());
+                let (result, range) = (expression.sql_type, expression.range);
+                let column = self.add_query_column(function.name, result, range)?;
+                functions.push(SetFunctionColumn { column, function, arguments, result });
+                column
+            }
+        };
+        expression.kind = ScalarKind::Column(column);
+        Ok(())
+    }
+}

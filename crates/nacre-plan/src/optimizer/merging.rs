@@ -1,0 +1,143 @@
+//! Computes columns that may fail above the conditions and joins of the query around theirs, where
+//! PostgreSQL computes them, too: for fewer rows.
+//!
+//! ```text
+//! select x from (select 1 / a as x, b from t) s where b > 0 and x < 3
+//! Filter [b > 0 and x < 3] <- Compute [x]      becomes      Compute [x] <- Filter [b > 0 and 1 / a < 3]
+//! ```
+//!
+//! Columns of a side that a join fills up with nulls stay where they are, and so do those below
+//! groups, sorts and limits, which are queries of their own in PostgreSQL.
+
+use std::collections::HashSet;
+
+use nacre_functions::catalog::Volatility;
+
+use crate::algebra::conjuncts::{before_computed, with_computed};
+use crate::algebra::{
+    ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
+use crate::properties::never_fails;
+
+/// Expressions of columns that others are put into.
+const EXPRESSIONS_MAX: usize = 1_000;
+
+/// Computes columns that may fail as far up as they go.
+pub(super) fn merge_columns(mut operator: RelationalOperator) -> RelationalOperator {
+    for input in operator.inputs_mut() {
+        let own = std::mem::replace(input, RelationalOperator::SingleRow);
+        *input = merge_columns(own);
+    }
+    match operator {
+        RelationalOperator::Filter { input, condition } => merge_into_filter(*input, condition),
+        RelationalOperator::Compute { input, columns } => merge_into_columns(*input, columns),
+        RelationalOperator::Join { variant, left, right, condition } => {
+            merge_into_join(variant, [*left, *right], condition)
+        }
+        other => other,
+    }
+}
+
+fn merge_into_filter(input: RelationalOperator, condition: ScalarExpression) -> RelationalOperator {
+    let (below, raised) = split_columns(input);
+    let Some(merged) = before_computed(&condition, &raised) else {
+        let input = Box::new(with_computed(below, raised));
+        return RelationalOperator::Filter { input, condition };
+    };
+    let filtered = RelationalOperator::Filter { input: Box::new(below), condition: merged };
+    with_computed(filtered, raised)
+}
+
+fn merge_into_columns(
+    input: RelationalOperator,
+    mut columns: Vec<ComputedColumn>,
+) -> RelationalOperator {
+    let (below, mut raised) = split_columns(input);
+    let count = |one: &ComputedColumn| one.value.count_replaced(&raised);
+    if columns.iter().map(count).fold(0, usize::saturating_add) > EXPRESSIONS_MAX {
+        return with_computed(with_computed(below, raised), columns);
+    }
+    columns.iter_mut().for_each(|one| one.value.replace_columns(&raised));
+    raised.extend(columns);
+    with_computed(below, raised)
+}
+
+fn merge_into_join(
+    variant: JoinVariant,
+    [left, right]: [RelationalOperator; 2],
+    condition: Option<ScalarExpression>,
+) -> RelationalOperator {
+    let mut raised = Vec::new();
+    let (mut left, mut right, mut condition) = (left, right, condition);
+    if !variant.keeps_right() {
+        let (below, own) = split_columns(left);
+        left = below;
+        let seen = right.free_columns();
+        if is_mergeable(&own, condition.as_ref(), &seen) {
+            raised.extend(own);
+        } else {
+            left = with_computed(left, own);
+        }
+    }
+    if variant == JoinVariant::Inner {
+        let (below, own) = split_columns(right);
+        right = below;
+        if is_mergeable(&own, condition.as_ref(), &HashSet::new()) {
+            raised.extend(own);
+        } else {
+            right = with_computed(right, own);
+        }
+    }
+    if let Some(condition) = &mut condition {
+        condition.replace_columns(&raised);
+    }
+    let (left, right) = (Box::new(left), Box::new(right));
+    with_computed(RelationalOperator::Join { variant, left, right, condition }, raised)
+}
+
+/// Whether columns can be computed above a join whose right side has the columns `seen` of the
+/// left one.
+fn is_mergeable(
+    columns: &[ComputedColumn],
+    condition: Option<&ScalarExpression>,
+    seen: &HashSet<ColumnId>,
+) -> bool {
+    let count = condition.map_or(0, |condition| condition.count_replaced(columns));
+    count <= EXPRESSIONS_MAX && !columns.iter().any(|one| seen.contains(&one.column))
+}
+
+/// Takes the columns that may fail from the top of an operator.
+fn split_columns(operator: RelationalOperator) -> (RelationalOperator, Vec<ComputedColumn>) {
+    let RelationalOperator::Compute { input, columns } = operator else {
+        return (operator, Vec::new());
+    };
+    if !is_merged(&input) {
+        return (RelationalOperator::Compute { input, columns }, Vec::new());
+    }
+    let is_raised = |one: &ComputedColumn| !never_fails(&one.value) && !one.value.any(&is_volatile);
+    let (raised, kept) = columns.into_iter().partition(is_raised);
+    (with_computed(*input, kept), raised)
+}
+
+/// Whether PostgreSQL merges a query over an operator into the one around it.
+fn is_merged(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::Filter { input, .. } | RelationalOperator::Compute { input, .. } => {
+            is_merged(input)
+        }
+        RelationalOperator::Aggregate { .. }
+        | RelationalOperator::GroupingSets { .. }
+        | RelationalOperator::Window { .. }
+        | RelationalOperator::Expand { .. }
+        | RelationalOperator::Sort { .. }
+        | RelationalOperator::Limit { .. } => false,
+        _ => true,
+    }
+}
+
+fn is_volatile(expression: &ScalarExpression) -> bool {
+    match &expression.kind {
+        ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
+        _ => false,
+    }
+}
