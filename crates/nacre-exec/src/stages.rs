@@ -15,7 +15,7 @@ use crate::group::{
 };
 use crate::join::{
     JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
-    RemainderSource,
+    RemainderSource, SpilledJoinSource,
 };
 use crate::pipeline::{
     PipelineSink, PipelineSource, PipelineStage, ProgramBuilder, SharedSink, SlotId, SlotInfo,
@@ -49,7 +49,8 @@ pub(crate) struct QueryStages {
 impl QueryStages {
     /// Returns what each pipeline's operators counted.
     pub(crate) fn reports(&self) -> Vec<Vec<OperatorReport>> {
-        self.stages.iter().map(PipelineStage::reports).collect()
+        let stages = self.stages.iter().filter(|stage| !stage.source.is_idle());
+        stages.map(PipelineStage::reports).collect()
     }
 
     /// Returns what each scan counted.
@@ -212,7 +213,7 @@ fn collect_rows(
 ) -> ExecResult<()> {
     let pipeline = open_input(query, context, stages)?;
     let (infos, depth, rows_max) = (output_infos(&pipeline), pipeline.depth, pipeline.rows_max);
-    let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), context));
+    let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), &infos, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     stages.common.push(CommonRows { sink, infos, rows_max, depth });
     Ok(())
@@ -316,6 +317,9 @@ fn open_join(
     let mut tails: Vec<_> = tails.into_iter().map(wrap).collect();
     let source = wrap(source);
     let plan = sink.plan();
+    if context.spill.is_some() && !node.keys.is_empty() {
+        tails.push(Arc::new(SpilledJoinSource::new(&sink, context)));
+    }
     if plan.ends_with_build() {
         tails.push(Arc::new(RemainderSource::new(&sink)));
     }
@@ -445,8 +449,8 @@ fn end_in_sort(
         .iter()
         .map(|key| SortColumn { key: *key, is_nullable: infos[key.column].is_nullable })
         .collect();
-    let slots = pipeline.columns.clone();
-    let sink = Arc::new(SortSink::new(keys, wanted_max, slots, pipeline.gate.clone(), context));
+    let (slots, gate) = (pipeline.columns.clone(), pipeline.gate.clone());
+    let sink = Arc::new(SortSink::new(keys, wanted_max, slots, &infos, gate, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let source = Arc::new(SortSource::new(&sink));
     Ok(OpenPipeline { rows_max, ..begin(source, infos, depth) })
