@@ -218,9 +218,9 @@ fn assert_joins(
         joined.probe_conditions.clone_from(&conditions);
         let what = format!("{kind:?} {columns:?} {conditions:?} {}", residual.is_some());
         let plan = with_residual(joined, residual);
-        let is_small = residual.is_none() && !kind.has_build_columns();
-        // Of the build side, only key words are kept.
-        let limits = if is_small { &[300_000][..] } else { limits };
+        let is_small = !kind.has_build_columns();
+        // Of the build side, little more than key words is kept.
+        let limits = if is_small { &[120_000][..] } else { limits };
         assert_same(&plan, false, limits, &what);
     }
 }
@@ -229,7 +229,7 @@ fn assert_joins(
 fn joins_with_little_memory_are_the_same() {
     let limits = [600_000, 2_000_000];
     assert_joins((9_000, 12_000), &[ID], None, &limits, &KINDS);
-    assert_joins((9_000, 9_000), &[MONEY, ID], Some(MODE_DIFFERS), &[900_000], &KINDS);
+    assert_joins((6_000, 9_000), &[MONEY, ID], Some(MODE_DIFFERS), &[900_000], &KINDS);
     assert_joins((6_000, 9_000), &[WIDE, ID], Some(MONEY_IS_LESS), &[900_000], &KINDS);
 }
 
@@ -237,15 +237,15 @@ fn joins_with_little_memory_are_the_same() {
 fn joins_of_strings_with_little_memory_are_the_same() {
     // The strings of keys are numbered in memory.
     let kinds = KINDS.into_iter().filter(|kind| kind.has_build_columns());
-    assert_joins((5_000, 9_000), &[TEXT], None, &[2_000_000], &kinds.collect::<Vec<_>>());
+    assert_joins((5_000, 9_000), &[TEXT], None, &[1_200_000], &kinds.collect::<Vec<_>>());
 }
 
 #[test]
 fn one_key_of_many_rows_is_joined_some_rows_at_a_time() {
     use PairingKind as K;
     let kinds = [K::Inner, K::BuildOuter, K::BuildSemi, K::BuildAnti];
-    assert_joins((60, 9_000), &[MODE], None, &[500_000], &kinds);
-    assert_joins((60, 9_000), &[MODE], Some(MONEY_IS_LESS), &[500_000], &kinds);
+    assert_joins((30, 6_000), &[MODE], None, &[200_000], &kinds);
+    assert_joins((30, 6_000), &[MODE], Some(MONEY_IS_LESS), &[200_000], &kinds);
     // These have to know all partners at once.
     let sides = Sides::new(60, 9_000);
     let place = SpillPlace::new(u64::MAX);
@@ -253,7 +253,7 @@ fn one_key_of_many_rows_is_joined_some_rows_at_a_time() {
         let (probe, build) = sides.scans();
         let joined = join(kind, probe, build, keys(&[MODE]));
         let plan = with_residual(joined, Some(MONEY_IS_LESS));
-        let error = execute(&spilling_pool(2, &place.space), &plan, 150_000).err();
+        let error = execute(&spilling_pool(2, &place.space), &plan, 60_000).err();
         let error = error.unwrap_or_else(|| panic!("{kind:?} has memory enough"));
         assert_eq!(error.kind(), ExecErrorKind::OutOfMemory, "{kind:?}");
     }
