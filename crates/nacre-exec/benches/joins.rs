@@ -120,7 +120,8 @@ fn main() {
     let rows: i64 = rows.unwrap_or(if is_bench { 6_001_215 } else { 20_000 });
     let rounds = if is_bench { ROUNDS } else { 1 };
     let (is_pinned, memory_bytes_max, flavour) = (false, 1 << 30, Flavour::active());
-    let options = WorkerPoolOptions { threads: 1, is_pinned, memory_bytes_max, flavour };
+    let options =
+        WorkerPoolOptions { threads: 1, is_pinned, memory_bytes_max, flavour, spill: None };
     let pool = WorkerPool::new(&options).expect("there are threads");
     let store = Store::open(OpenOptions::default()).expect("opens");
     let few = rows / 4;

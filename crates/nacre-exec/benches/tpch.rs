@@ -29,8 +29,9 @@ const ROUNDS: usize = 9;
 fn pool(threads: usize) -> WorkerPool {
     let memory_bytes_max = 1 << 30;
     let flavour = Flavour::active();
-    WorkerPool::new(&WorkerPoolOptions { threads, is_pinned: false, memory_bytes_max, flavour })
-        .expect("there are threads")
+    let is_pinned = false;
+    let options = WorkerPoolOptions { threads, is_pinned, memory_bytes_max, flavour, spill: None };
+    WorkerPool::new(&options).expect("there are threads")
 }
 
 /// Returns the milliseconds of a run and its answer.

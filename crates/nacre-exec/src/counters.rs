@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use nacre_column::Format;
 
+use crate::spill::SpillReport;
+
 /// Counts of one operator, or of one sub-operator of a pipeline.
 #[derive(Debug, Default)]
 pub struct OperatorCounters {
@@ -17,6 +19,8 @@ pub struct OperatorCounters {
     rows_out: AtomicU64,
     bytes: AtomicU64,
     nanoseconds: AtomicU64,
+    spilled_bytes: AtomicU64,
+    spilled_files: AtomicU64,
 }
 
 /// Counts of a scan.
@@ -39,6 +43,9 @@ pub struct OperatorReport {
     pub bytes: u64,
     /// Of all workers together.
     pub time: Duration,
+    /// Written to temporary files.
+    pub spilled_bytes: u64,
+    pub spilled_files: u64,
 }
 
 /// What a scan counted.
@@ -67,6 +74,13 @@ impl OperatorCounters {
         self.bytes.fetch_max(bytes as u64, Ordering::Relaxed);
     }
 
+    /// Notes what the operator wrote to temporary files so far.
+    pub(crate) fn note_spilled(&self, spilled: SpillReport) {
+        // ORDERING: as in `add`.
+        self.spilled_bytes.fetch_max(spilled.bytes, Ordering::Relaxed);
+        self.spilled_files.fetch_max(spilled.files, Ordering::Relaxed);
+    }
+
     /// Returns the counts.
     pub(crate) fn report(&self, name: &'static str) -> OperatorReport {
         // ORDERING: as in `add`.
@@ -77,6 +91,8 @@ impl OperatorCounters {
             rows_out: get(&self.rows_out),
             bytes: get(&self.bytes),
             time: Duration::from_nanos(get(&self.nanoseconds)),
+            spilled_bytes: get(&self.spilled_bytes),
+            spilled_files: get(&self.spilled_files),
         }
     }
 }

@@ -16,6 +16,10 @@ pub enum ExecErrorKind {
     Cardinality,
     /// The query needs more memory than a setting gives it (53200).
     OutOfMemory,
+    /// Temporary files need more than a setting or the disk gives them (53100).
+    DiskFull,
+    /// A temporary file cannot be made, written or read (58030).
+    SpillFailed,
     /// Somebody asked for the query to end (57014).
     Canceled,
     /// The query ran longer than it may (57014).
@@ -46,6 +50,20 @@ pub enum ExecError {
         bytes: u64,
         bytes_max: u64,
     },
+    /// Temporary files in `place` need more than `setting` gives them; without `bytes_max` the disk
+    /// has no more.
+    DiskFull {
+        place: String,
+        setting: &'static str,
+        bytes: u64,
+        bytes_max: Option<u64>,
+    },
+    /// A temporary file in `place` failed.
+    SpillFailed {
+        place: String,
+        action: &'static str,
+        error: std::io::Error,
+    },
     Canceled,
     DeadlineExceeded,
     /// What a foreign function answers.
@@ -70,6 +88,8 @@ impl ExecError {
             Self::DivisionByZero => ExecErrorKind::DivisionByZero,
             Self::MoreThanOneRow => ExecErrorKind::Cardinality,
             Self::OutOfMemory { .. } => ExecErrorKind::OutOfMemory,
+            Self::DiskFull { .. } => ExecErrorKind::DiskFull,
+            Self::SpillFailed { .. } => ExecErrorKind::SpillFailed,
             Self::Canceled => ExecErrorKind::Canceled,
             Self::DeadlineExceeded => ExecErrorKind::DeadlineExceeded,
             Self::Function { .. } => ExecErrorKind::Function,
@@ -103,6 +123,8 @@ impl ExecError {
                 Some(Self::Function { sqlstate: *sqlstate, message: message.clone() })
             }
             Self::OutOfMemory { .. }
+            | Self::DiskFull { .. }
+            | Self::SpillFailed { .. }
             | Self::Canceled
             | Self::DeadlineExceeded
             | Self::Store(_)
@@ -129,6 +151,17 @@ impl fmt::Display for ExecError {
                 f,
                 "{operator} needs {bytes} bytes, but {setting} leaves the query {bytes_max}"
             ),
+            Self::DiskFull { place, setting, bytes, bytes_max: Some(bytes_max) } => write!(
+                f,
+                "temporary files in {place} need {bytes} bytes, but {setting} leaves them {bytes_max}"
+            ),
+            Self::DiskFull { place, bytes, bytes_max: None, .. } => write!(
+                f,
+                "temporary files in {place} take {bytes} bytes, and its disk has no space for more"
+            ),
+            Self::SpillFailed { place, action, error } => {
+                write!(f, "could not {action} a temporary file in {place}: {error}")
+            }
             Self::Canceled => f.write_str("canceling statement due to user request"),
             Self::DeadlineExceeded => f.write_str("canceling statement due to statement timeout"),
             Self::Function { message, .. } => f.write_str(message),
@@ -142,6 +175,7 @@ impl std::error::Error for ExecError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Store(error) => Some(error),
+            Self::SpillFailed { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -10,7 +10,9 @@
 //!    ([`pairs`]).
 //! 4. Rows of the build side that come out alone, without a partner or because they have one, are
 //!    the source of one more stage, with the same steps and the same sink ([`remainder`]).
-//! 5. If rows of the probe side without a partner are not wanted, its scan leaves out those whose
+//! 5. If the build side does not fit in memory, both sides go to files by the hash of their keys,
+//!    and one more stage joins partition after partition ([`spilled`]).
+//! 6. If rows of the probe side without a partner are not wanted, its scan leaves out those whose
 //!    key the table cannot have ([`reduce`]).
 //!
 //! # Invariants
@@ -33,11 +35,13 @@ mod column;
 mod key_bits;
 mod keys;
 mod pairs;
+mod parts;
 mod plan;
 mod probe;
 mod reduce;
 mod remainder;
 mod residual;
+mod spilled;
 mod table;
 
 pub(crate) use build::{JoinBuildSink, JoinTableSink, JoinTableSource};
@@ -45,3 +49,4 @@ pub(crate) use plan::{JoinPlan, JoinSide};
 pub(crate) use probe::JoinProbeSource;
 pub(crate) use reduce::JoinKeySet;
 pub(crate) use remainder::RemainderSource;
+pub(crate) use spilled::SpilledJoinSource;

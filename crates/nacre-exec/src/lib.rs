@@ -36,6 +36,7 @@ mod result;
 mod rows;
 mod scan;
 mod sort;
+pub mod spill;
 mod stages;
 pub mod value;
 pub mod vector;

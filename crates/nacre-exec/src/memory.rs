@@ -54,6 +54,11 @@ impl MemoryBudget {
         self.bytes_used.load(Ordering::Relaxed)
     }
 
+    /// Returns the limit, also that of budgets around this one.
+    pub fn bytes_max(&self) -> u64 {
+        self.parent.as_ref().map_or(self.bytes_max, |parent| self.bytes_max.min(parent.bytes_max()))
+    }
+
     fn grow(&self, operator: &'static str, bytes: u64) -> ExecResult<()> {
         // ORDERING: the counter guards nothing but itself.
         let before = self.bytes_used.fetch_add(bytes, Ordering::Relaxed);

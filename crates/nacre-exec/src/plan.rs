@@ -11,8 +11,8 @@
 
 mod common;
 mod description;
-mod fold;
 mod expand;
+mod fold;
 mod node;
 mod series;
 mod window;
@@ -20,8 +20,8 @@ mod window;
 pub use crate::scan::ColumnPredicate;
 pub use common::{CommonNode, CommonScanNode, OnceNode, RecursionColumn, RecursionNode};
 pub use description::OperatorDescription;
-pub use fold::{FoldCall, FoldFunction, FoldState, RowFold};
 pub use expand::{ExpandNode, RowReader, SetColumn, SetValues};
+pub use fold::{FoldCall, FoldFunction, FoldState, RowFold};
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
     GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, MomentKind, PairingKind, PhysicalPlan,

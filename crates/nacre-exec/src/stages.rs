@@ -17,7 +17,7 @@ use crate::group::{
 };
 use crate::join::{
     JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
-    RemainderSource,
+    RemainderSource, SpilledJoinSource,
 };
 use crate::pipeline::{
     PipelineSink, PipelineSource, PipelineStage, ProgramBuilder, SharedSink, SlotId, SlotInfo,
@@ -69,7 +69,8 @@ impl QueryStages {
 
     /// Returns what each pipeline's operators counted.
     pub(crate) fn reports(&self) -> Vec<Vec<OperatorReport>> {
-        self.stages.iter().map(PipelineStage::reports).collect()
+        let stages = self.stages.iter().filter(|stage| !stage.source.is_idle());
+        stages.map(PipelineStage::reports).collect()
     }
 
     /// Returns what each scan counted.
@@ -296,6 +297,9 @@ fn open_join(
     let mut tails: Vec<_> = tails.into_iter().map(wrap).collect();
     let source = wrap(source);
     let plan = sink.plan();
+    if context.spill.is_some() && !node.keys.is_empty() {
+        tails.push(Arc::new(SpilledJoinSource::new(&sink, context)));
+    }
     if plan.ends_with_build() {
         tails.push(Arc::new(RemainderSource::new(&sink)));
     }
@@ -426,8 +430,8 @@ fn end_in_sort(
         .iter()
         .map(|key| SortColumn { key: *key, is_nullable: infos[key.column].is_nullable })
         .collect();
-    let slots = pipeline.columns.clone();
-    let sink = Arc::new(SortSink::new(keys, wanted_max, slots, pipeline.gate.clone(), context));
+    let (slots, gate) = (pipeline.columns.clone(), pipeline.gate.clone());
+    let sink = Arc::new(SortSink::new(keys, wanted_max, slots, &infos, gate, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let source = Arc::new(SortSource::new(&sink));
     Ok(OpenPipeline { rows_max, ..begin(source, infos, depth) })

@@ -7,8 +7,8 @@
 mod bounds;
 mod constant;
 mod exact;
-mod packed;
 mod once;
+mod packed;
 mod physical;
 
 pub use bounds::{IntBounds, IntLimit};
@@ -16,10 +16,10 @@ pub use constant::ScalarValue;
 pub(crate) use exact::{
     RoundedTo, decode_exact, encode_exact, encode_failure, encode_scaled, exact_key, round_exact,
 };
+pub(crate) use once::HeldError;
+pub use once::OnceValue;
 pub(crate) use packed::{
     KeyDirection, append_sort_key, decode_packed, encode_packed, has_keys, is_packed_type,
     packed_key,
 };
-pub(crate) use once::HeldError;
-pub use once::OnceValue;
 pub use physical::{IntWidth, ValueClass, VectorType};

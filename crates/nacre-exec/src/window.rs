@@ -6,6 +6,7 @@
 //!    tells where partitions and groups of peers begin ([`order`]).
 //! 3. Workers take whole partitions, at least 8,192 rows at a time ([`source`]), copy the columns
 //!    that functions read, and evaluate call by call ([`evaluate`]).
+//!    If the sort went to files, one worker merges some partitions at a time ([`spilled`]).
 //! 4. A frame is a range of rows, less what it excludes: up to three pieces ([`frames`]). Counts
 //!    and sums are differences of prefix sums ([`sums`]), extremes come from a queue, or of several
 //!    pieces from a tree ([`extremes`]), so no function is quadratic.
@@ -32,6 +33,7 @@ mod positions;
 mod ranks;
 mod sink;
 mod source;
+mod spilled;
 mod sums;
 
 pub(crate) use plan::WindowPlan;

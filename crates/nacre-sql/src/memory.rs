@@ -1,8 +1,8 @@
 //! How much memory queries may take, all of a database's together.
 //!
-//! Operators ask before they grow. Those that sort or group spill to temporary files when there is
-//! no more; a join or another statement that needs what is not there ends with 53200, and the
-//! others go on.
+//! Operators ask before they grow. Those of Nacre's engine, and of the other those that sort or
+//! group, spill to temporary files when there is no more; a statement that needs what is not there
+//! ends with 53200, and the others go on.
 //!
 //! The address space of the process may end before the budget does. A failing allocation aborts the
 //! process, so large requests are first tried out against the system.
@@ -15,12 +15,19 @@ use datafusion::execution::memory_pool::{
     GreedyMemoryPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
+use nacre_exec::spill::SpillSpace;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_datafusion;
 
 /// Variable that bounds the memory of queries, in MiB; 0 is as much as there is.
 const QUERY_MEMORY_MIB_VARIABLE: &str = "NACRE_QUERY_MEMORY_MIB";
+
+/// Variable that bounds the temporary files of queries, in MiB; 0 is as much as the disk has.
+const SPILL_MIB_VARIABLE: &str = "NACRE_SPILL_MIB";
+
+/// Bytes of temporary files without that variable.
+const SPILL_BYTES: usize = 100 << 30;
 
 /// Requests that are smaller are not tried out.
 const PROBED_BYTES: usize = 16 << 20;
@@ -104,8 +111,20 @@ pub(crate) fn query_bytes(bytes: Option<usize>) -> Result<usize> {
     let setting = std::env::var(QUERY_MEMORY_MIB_VARIABLE).ok();
     Ok(match bytes {
         Some(bytes) => bytes,
-        None => setting_bytes(setting.as_deref())?.unwrap_or_else(default_bytes),
+        None => setting_bytes(QUERY_MEMORY_MIB_VARIABLE, setting.as_deref())?
+            .unwrap_or_else(default_bytes),
     })
+}
+
+/// Returns where queries of Nacre's own engine write what does not fit in memory: as those of the
+/// other, in the system's directory for temporary files.
+///
+/// # Errors
+/// [`ErrorKind::Open`] if the setting is no number.
+pub(crate) fn spill_space() -> Result<Arc<SpillSpace>> {
+    let setting = std::env::var(SPILL_MIB_VARIABLE).ok();
+    let bytes = setting_bytes(SPILL_MIB_VARIABLE, setting.as_deref())?.unwrap_or(SPILL_BYTES);
+    Ok(SpillSpace::open(&std::env::temp_dir(), SPILL_MIB_VARIABLE, bytes as u64))
 }
 
 /// Makes what the planner's queries of a database share, who may take so many bytes.
@@ -125,12 +144,12 @@ fn default_bytes() -> usize {
     total / 3 * 2
 }
 
-fn setting_bytes(setting: Option<&str>) -> Result<Option<usize>> {
+fn setting_bytes(variable: &str, setting: Option<&str>) -> Result<Option<usize>> {
     let Some(text) = setting.filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
     let mib: u32 = text.parse().map_err(|_| {
-        let message = format!("setting {QUERY_MEMORY_MIB_VARIABLE}: {text:?} is no number of MiB");
+        let message = format!("setting {variable}: {text:?} is no number of MiB");
         Error::new(ErrorKind::Open, message).with_hint("0 is as much as there is.")
     })?;
     Ok(Some(if mib == 0 { usize::MAX } else { (mib as usize) << 20 }))
@@ -155,11 +174,11 @@ mod tests {
 
     #[test]
     fn setting_is_a_number_of_mebibytes() {
-        assert_eq!(setting_bytes(None).unwrap(), None);
-        assert_eq!(setting_bytes(Some("")).unwrap(), None);
-        assert_eq!(setting_bytes(Some("3")).unwrap(), Some(3 << 20));
-        assert_eq!(setting_bytes(Some("0")).unwrap(), Some(usize::MAX));
-        let error = setting_bytes(Some("lots")).unwrap_err();
+        assert_eq!(setting_bytes(QUERY_MEMORY_MIB_VARIABLE, None).unwrap(), None);
+        assert_eq!(setting_bytes(QUERY_MEMORY_MIB_VARIABLE, Some("")).unwrap(), None);
+        assert_eq!(setting_bytes(QUERY_MEMORY_MIB_VARIABLE, Some("3")).unwrap(), Some(3 << 20));
+        assert_eq!(setting_bytes(QUERY_MEMORY_MIB_VARIABLE, Some("0")).unwrap(), Some(usize::MAX));
+        let error = setting_bytes(QUERY_MEMORY_MIB_VARIABLE, Some("lots")).unwrap_err();
         assert!(error.message().contains("NACRE_QUERY_MEMORY_MIB"), "{error}");
         assert!(default_bytes() > 0);
     }

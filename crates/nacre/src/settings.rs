@@ -82,6 +82,12 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "what all queries of a database together may take",
     },
     Setting {
+        name: "NACRE_SPILL_MIB",
+        values: "a whole number, 0 for no limit",
+        default: "102400",
+        meaning: "what temporary files of queries may take; TMPDIR names their directory",
+    },
+    Setting {
         name: "NACRE_LOG",
         values: "off error warn info debug trace, PART=LEVEL",
         default: "info",

@@ -16,6 +16,7 @@ use crate::pipeline::StageContext;
 use crate::plan::PhysicalPlan;
 use crate::result::ResultChannel;
 use crate::scan::BlockReads;
+use crate::spill::{QuerySpill, SpillSpace};
 
 /// How often workers that have nothing to do look at deadlines.
 const DEADLINE_LOOK: Duration = Duration::from_millis(10);
@@ -33,6 +34,8 @@ pub struct WorkerPoolOptions {
     /// Memory that all queries together may hold.
     pub memory_bytes_max: u64,
     pub flavour: Flavour,
+    /// Where queries that need more memory write; without it they end with an error.
+    pub spill: Option<Arc<SpillSpace>>,
 }
 
 /// The workers of a database, made once by whoever opens it.
@@ -51,6 +54,7 @@ pub(super) struct PoolShared {
     budget: Arc<MemoryBudget>,
     flavour: Flavour,
     workers: usize,
+    spill: Option<Arc<SpillSpace>>,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +76,7 @@ impl WorkerPool {
             budget: MemoryBudget::new("nacre.memory", options.memory_bytes_max),
             flavour: options.flavour,
             workers,
+            spill: options.spill.clone(),
         });
         let mut pool = Self { shared: Arc::clone(&shared), threads: Vec::with_capacity(workers) };
         for index in 0..workers {
@@ -111,6 +116,7 @@ impl WorkerPool {
             budget: shared.budget.child("nacre.query_memory", options.memory_bytes_max),
             reads: Arc::new(BlockReads::default()),
             control: Arc::clone(&control),
+            spill: shared.spill.as_ref().map(QuerySpill::new),
         };
         let start = shared.least_virtual_ns();
         let query = Arc::new(QueryTask::new(plan, context, Arc::clone(&channel), start)?);

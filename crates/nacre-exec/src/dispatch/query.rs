@@ -235,6 +235,7 @@ impl QueryTask {
     fn restart(&self) -> ExecResult<()> {
         let mut context = self.lock().context.clone();
         context.reads = Arc::new(BlockReads::careful());
+        context.spill = context.spill.map(|spill| spill.renewed());
         let stages = Arc::new(build_stages(&self.plan, &context, &self.channel)?);
         let mut state = self.lock();
         (state.context, state.stages, state.stage) = (context, stages, 0);

@@ -57,6 +57,11 @@ impl DistinctSet {
         flush(plan, &mut self.table, plan.row_words - 1, &mut self.pages);
     }
 
+    /// Gives the memory of an empty table back.
+    pub(super) fn release(&mut self) {
+        self.table = GroupTable::default();
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.table.bytes() + self.pages.iter().map(RowPage::bytes).sum::<usize>()
     }
@@ -83,54 +88,75 @@ fn whole_number(key: &GroupKey, row: &[u64]) -> i128 {
     }
 }
 
-/// Adds the distinct values of a partition, whose rows several workers collected, to the state of
-/// an aggregate. Now and then `look` is told the bytes of the set.
-///
-/// # Errors
-/// Those of `look`.
-pub(super) fn add_distinct<'p>(
-    (groups, aggregate): (&GroupPlan, &GroupAggregate),
-    plan: &GroupPlan,
-    pages: impl Iterator<Item = &'p RowPage>,
-    table: &mut GroupTable,
-    mut look: impl FnMut(usize) -> ExecResult<()>,
-) -> ExecResult<()> {
-    let mut set = GroupTable::default();
-    let mut words = Vec::new();
-    for page in pages {
-        for (at, row) in page.rows.chunks_exact(plan.row_words).enumerate() {
+/// The distinct values of a partition while they are added to the states of an aggregate.
+#[derive(Debug)]
+pub(super) struct DistinctMerge<'p> {
+    groups: &'p GroupPlan,
+    aggregate: &'p GroupAggregate,
+    plan: &'p GroupPlan,
+    set: GroupTable,
+    words: Vec<u64>,
+}
+
+impl<'p> DistinctMerge<'p> {
+    /// Begins with no values; `plan` is that of the set of `aggregate`.
+    pub(super) fn new(
+        groups: &'p GroupPlan,
+        aggregate: &'p GroupAggregate,
+        plan: &'p GroupPlan,
+    ) -> Self {
+        Self { groups, aggregate, plan, set: GroupTable::default(), words: Vec::new() }
+    }
+
+    /// Adds the rows of a page that are new to the states of their groups in `table`. Now and then
+    /// `look` is told the bytes of the set.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub(super) fn add_page(
+        &mut self,
+        page: &RowPage,
+        table: &mut GroupTable,
+        mut look: impl FnMut(usize) -> ExecResult<()>,
+    ) -> ExecResult<()> {
+        for (at, row) in page.rows.chunks_exact(self.plan.row_words).enumerate() {
             if at % ROWS_BETWEEN_LOOKS == 0 {
-                look(set.bytes())?;
+                look(self.set.bytes())?;
             }
-            let before = set.len();
-            set.find_or_add_row(plan, row, &page.heap);
-            if set.len() == before {
-                continue;
+            let before = self.set.len();
+            self.set.find_or_add_row(self.plan, row, &page.heap);
+            if self.set.len() > before {
+                self.add_value(row, &page.heap, table);
             }
-            group_words(groups, plan, row, &mut words);
-            let found = table.find(groups, &words, |table, group| {
-                groups.compared().iter().zip(&plan.keys).all(|(key, own)| {
-                    let (Some(known), Some(offset)) = (key.offset_word, own.offset_word) else {
-                        return true;
-                    };
-                    let len = super::keys::string_len(row[own.word]);
-                    let (known, offset) =
-                        (table.row(groups, group)[known] as usize, row[offset] as usize);
-                    len <= INLINE_BYTES_MAX
-                        || table.heap[known..known + len] == page.heap[offset..offset + len]
-                })
-            });
-            if let Ok(group) = found {
-                let start = group as usize * groups.row_words + aggregate.word;
-                let state = &mut table.rows[start..start + aggregate.kind.words()];
-                match (aggregate.kind, plan.keys.last()) {
-                    (StateKind::DistinctSum(_), Some(key)) => {
-                        add_sum(StateKind::SumWide, state, whole_number(key, row), 1);
-                    }
-                    _ => state[0] += 1,
+        }
+        look(self.set.bytes())
+    }
+
+    /// Adds a value to the state of its group.
+    fn add_value(&mut self, row: &[u64], heap: &[u8], table: &mut GroupTable) {
+        let Self { groups, aggregate, plan, words, .. } = self;
+        group_words(groups, plan, row, words);
+        let found = table.find(groups, words, |table, group| {
+            groups.compared().iter().zip(&plan.keys).all(|(key, own)| {
+                let (Some(known), Some(offset)) = (key.offset_word, own.offset_word) else {
+                    return true;
+                };
+                let len = super::keys::string_len(row[own.word]);
+                let (known, offset) =
+                    (table.row(groups, group)[known] as usize, row[offset] as usize);
+                len <= INLINE_BYTES_MAX
+                    || table.heap[known..known + len] == heap[offset..offset + len]
+            })
+        });
+        if let Ok(group) = found {
+            let start = group as usize * groups.row_words + aggregate.word;
+            let state = &mut table.rows[start..start + aggregate.kind.words()];
+            match (aggregate.kind, plan.keys.last()) {
+                (StateKind::DistinctSum(_), Some(key)) => {
+                    add_sum(StateKind::SumWide, state, whole_number(key, row), 1);
                 }
+                _ => state[0] += 1,
             }
         }
     }
-    look(set.bytes())
 }

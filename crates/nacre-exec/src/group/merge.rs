@@ -1,8 +1,8 @@
 //! Merges what workers have collected of one part of the groups.
 
-use super::distinct::add_distinct;
-use super::layout::StateKind;
-use super::partition::PARTITIONS;
+use super::distinct::DistinctMerge;
+use super::layout::{GroupPlan, StateKind};
+use super::partition::{PARTITIONS, RowPage};
 use super::sink::GroupSink;
 use super::state::merge_states;
 use super::table::GroupTable;
@@ -16,7 +16,7 @@ pub(super) const ROWS_BETWEEN_LOOKS: usize = 65_536;
 #[derive(Debug)]
 pub(super) struct MergedGroups {
     pub(super) table: GroupTable,
-    reservation: MemoryReservation,
+    pub(super) reservation: MemoryReservation,
 }
 
 impl GroupSink {
@@ -27,8 +27,7 @@ impl GroupSink {
     pub(super) fn merge(&self, part: usize) -> ExecResult<MergedGroups> {
         let plan = self.plan.as_ref();
         let parts = if self.merge_parts() == 1 { 0..PARTITIONS } else { part..part + 1 };
-        let reservation = self.budget.reservation("aggregate");
-        let mut merged = MergedGroups { table: GroupTable::default(), reservation };
+        let mut merged = MergedGroups::none(self);
         for partition in parts {
             for worker in self.collected() {
                 merged.take_page(self, &worker.pages[partition])?;
@@ -38,14 +37,15 @@ impl GroupSink {
                 else {
                     continue;
                 };
-                let pages =
-                    self.collected().iter().map(|worker| &worker.distinct[index][partition]);
-                let (own, table) = (&plan.distinct[index], &mut merged.table);
                 let mut reservation = self.budget.reservation("aggregate");
-                add_distinct((plan, aggregate), own, pages, table, |bytes| {
-                    reservation.resize(bytes)?;
-                    self.control.check()
-                })?;
+                let mut set = DistinctMerge::new(plan, aggregate, &plan.distinct[index]);
+                for worker in self.collected() {
+                    let page = &worker.distinct[index][partition];
+                    set.add_page(page, &mut merged.table, |bytes| {
+                        reservation.resize(bytes)?;
+                        self.control.check()
+                    })?;
+                }
             }
         }
         merged.reservation.resize(merged.table.bytes())?;
@@ -54,20 +54,36 @@ impl GroupSink {
 }
 
 impl MergedGroups {
-    fn take_page(&mut self, sink: &GroupSink, page: &super::partition::RowPage) -> ExecResult<()> {
+    /// Makes no groups.
+    pub(super) fn none(sink: &GroupSink) -> Self {
+        let reservation = sink.budget.reservation("aggregate");
+        Self { table: GroupTable::default(), reservation }
+    }
+
+    /// Merges a row of a page into its group.
+    #[inline]
+    pub(super) fn take_row(
+        &mut self,
+        plan: &GroupPlan,
+        row: &[u64],
+        page_heap: &[u8],
+    ) -> ExecResult<()> {
+        let group = self.table.find_or_add_row(plan, row, page_heap);
+        let start = group as usize * plan.row_words;
+        let GroupTable { rows, heap, .. } = &mut self.table;
+        let group = &mut rows[start..start + plan.row_words];
+        merge_states(plan, (row, page_heap), (group, heap))
+    }
+
+    fn take_page(&mut self, sink: &GroupSink, page: &RowPage) -> ExecResult<()> {
         let plan = sink.plan.as_ref();
-        let table = &mut self.table;
         for (at, row) in page.rows.chunks_exact(plan.row_words).enumerate() {
-            let group = table.find_or_add_row(plan, row, &page.heap);
-            let start = group as usize * plan.row_words;
-            let GroupTable { rows, heap, .. } = table;
-            let group = &mut rows[start..start + plan.row_words];
-            merge_states(plan, (row, &page.heap), (group, heap))?;
+            self.take_row(plan, row, &page.heap)?;
             if at % ROWS_BETWEEN_LOOKS == ROWS_BETWEEN_LOOKS - 1 {
-                self.reservation.resize(table.bytes())?;
+                self.reservation.resize(self.table.bytes())?;
                 sink.control.check()?;
             }
         }
-        self.reservation.resize(table.bytes())
+        self.reservation.resize(self.table.bytes())
     }
 }

@@ -23,6 +23,12 @@ pub(super) struct RowPage {
     pub(super) heap: Vec<u8>,
 }
 
+/// Returns the part of a partition that was split `level` times; `None` if no bits are left.
+pub(super) fn part_of(hash: u64, level: u32) -> Option<usize> {
+    let shift = 64_u32.checked_sub(PARTITION_BITS * (level + 1))?;
+    Some((hash >> shift) as usize % PARTITIONS)
+}
+
 /// Returns the partition of a hash; the lower bits find a slot in a table.
 #[inline]
 pub(super) fn partition_of(hash: u64) -> usize {

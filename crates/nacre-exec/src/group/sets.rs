@@ -14,6 +14,7 @@ use super::sink::GroupSink;
 use super::source::GroupSource;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSink, PipelineSource, SinkRoom, SlotInfo, SourceRun};
+use crate::spill::SpillReport;
 use crate::value::{IntBounds, VectorType};
 use crate::vector::{BitVector, ColumnVector, VectorBatch};
 
@@ -81,6 +82,11 @@ impl PipelineSink for GroupingSetsSink {
 
     fn bytes(&self) -> usize {
         self.sets.iter().map(|set| set.bytes()).sum()
+    }
+
+    fn spilled(&self) -> SpillReport {
+        let reports = self.sets.iter().map(|set| set.spilled());
+        reports.fold(SpillReport::default(), SpillReport::plus)
     }
 }
 

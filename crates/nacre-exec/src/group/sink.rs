@@ -10,6 +10,7 @@ use super::keys::{KeyWords, hash_words};
 use super::layout::{GroupPlan, StateKind};
 use super::partition::{PARTITIONS, RowPage, flush};
 use super::reduction::GroupReduction;
+use super::spilled::{GroupPart, GroupWriter};
 use super::table::GroupTable;
 use super::update::{GroupMasks, by_masks, by_rows, for_each_row};
 use crate::control::QueryControl;
@@ -17,6 +18,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::interpret::{equal_bits, true_bits};
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{PipelineSink, SinkRoom, StageContext, WorkerSlots};
+use crate::spill::{OperatorSpill, SpillReport};
 use crate::vector::{BitVector, VectorBatch};
 
 /// Bytes of a worker's table: rows that a table has no room for are looked up twice, which takes
@@ -39,6 +41,10 @@ pub(crate) struct GroupSink {
     flavour: Flavour,
     /// What workers had collected when the pipeline ended.
     collected: OnceLock<Vec<CollectedGroups>>,
+    /// If it may spill.
+    pub(super) spill: Option<Arc<OperatorSpill>>,
+    /// Set instead of `collected` if a worker has spilled: a part for each partition.
+    spilled: OnceLock<Vec<GroupPart>>,
 }
 
 /// What a worker has collected, by partition.
@@ -74,6 +80,8 @@ struct LocalGroups {
     /// Whether the table has a group for each row, so that none is looked up in it.
     has_rows: bool,
     reservation: MemoryReservation,
+    /// What went to a file.
+    spilled: Option<GroupWriter>,
 }
 
 impl GroupSink {
@@ -86,7 +94,26 @@ impl GroupSink {
             control: Arc::clone(&context.control),
             flavour: context.flavour,
             collected: OnceLock::new(),
+            spill: OperatorSpill::new(context),
+            spilled: OnceLock::new(),
         }
+    }
+
+    /// Returns the partitions, once the pipeline has ended, if they are in files.
+    pub(super) fn spilled_parts(&self) -> Option<&[GroupPart]> {
+        self.spilled.get().map(Vec::as_slice)
+    }
+
+    /// Writes what is left in memory.
+    fn finish_spilled(&self, spill: &OperatorSpill) -> ExecResult<()> {
+        let mut parts = GroupPart::none(&self.plan);
+        for mut local in self.locals.all() {
+            local.spill(&self.plan, spill)?;
+            if let Some(writer) = local.spilled.take() {
+                writer.append_to(&mut parts);
+            }
+        }
+        self.spilled.set(parts).map_err(|_| ExecError::internal("an aggregation ended twice"))
     }
 
     /// Returns what was collected, once the pipeline has ended.
@@ -96,6 +123,9 @@ impl GroupSink {
 
     /// Returns in how many parts the groups are merged, once the pipeline has ended.
     pub(super) fn merge_parts(&self) -> usize {
+        if let Some(parts) = self.spilled_parts() {
+            return parts.len();
+        }
         let words = self.collected().iter().flat_map(|worker| &worker.pages);
         let words: usize = words.map(|page| page.rows.len()).sum();
         if words / self.plan.row_words <= MERGED_AT_ONCE { 1 } else { PARTITIONS }
@@ -108,11 +138,26 @@ impl PipelineSink for GroupSink {
     }
 
     fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
-        self.locals.of(worker).consume(&self.plan, self.flavour, batch)?;
+        let mut local = self.locals.of(worker);
+        local.consume(&self.plan, self.flavour, batch)?;
+        match &self.spill {
+            None => local.reserve()?,
+            Some(spill) => {
+                let bytes = local.bytes();
+                if !spill.hold(&mut local.reservation, bytes) {
+                    local.spill(&self.plan, spill)?;
+                }
+            }
+        }
         Ok(SinkRoom::More)
     }
 
     fn finish(&self) -> ExecResult<()> {
+        if let Some(spill) = &self.spill
+            && self.locals.all().any(|local| local.spilled.is_some())
+        {
+            return self.finish_spilled(spill);
+        }
         let mut collected = Vec::new();
         for mut local in self.locals.all() {
             local.flush(&self.plan)?;
@@ -126,6 +171,10 @@ impl PipelineSink for GroupSink {
 
     fn bytes(&self) -> usize {
         self.locals.all().map(|local| local.reservation.bytes()).sum()
+    }
+
+    fn spilled(&self) -> SpillReport {
+        self.spill.as_ref().map_or_else(SpillReport::default, |spill| spill.report())
     }
 }
 
@@ -153,6 +202,7 @@ impl LocalGroups {
             reduction: GroupReduction::default(),
             has_rows: false,
             reservation,
+            spilled: None,
         }
     }
 
@@ -202,13 +252,17 @@ impl LocalGroups {
                 }
             }
         }
-        self.reserve()
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        let pages: usize = self.pages.iter().map(RowPage::bytes).sum();
+        let distinct: usize = self.distinct.iter().map(DistinctSet::bytes).sum();
+        self.table.bytes() + pages + distinct
     }
 
     fn reserve(&mut self) -> ExecResult<()> {
-        let pages: usize = self.pages.iter().map(RowPage::bytes).sum();
-        let distinct: usize = self.distinct.iter().map(DistinctSet::bytes).sum();
-        self.reservation.resize(self.table.bytes() + pages + distinct)
+        self.reservation.resize(self.bytes())
     }
 
     /// Finds the groups of the rows that are left, and adds new ones.
@@ -308,6 +362,11 @@ impl LocalGroups {
 
     /// Empties the table into the partitions.
     fn flush(&mut self, plan: &GroupPlan) -> ExecResult<()> {
+        self.empty_tables(plan);
+        self.reserve()
+    }
+
+    fn empty_tables(&mut self, plan: &GroupPlan) {
         flush(plan, &mut self.table, 0, &mut self.pages);
         if let GroupLookup::Direct(index) = &mut self.lookup {
             index.clear();
@@ -315,7 +374,21 @@ impl LocalGroups {
         for (set, plan) in self.distinct.iter_mut().zip(&plan.distinct) {
             set.flush(plan);
         }
-        self.reserve()
+    }
+
+    /// Writes all partitions, and gives their memory back.
+    fn spill(&mut self, plan: &GroupPlan, spill: &OperatorSpill) -> ExecResult<()> {
+        self.empty_tables(plan);
+        let writer = match &mut self.spilled {
+            Some(writer) => writer,
+            none => none.insert(GroupWriter::new(plan, spill)?),
+        };
+        writer.write(plan, &mut self.pages, &mut self.distinct)?;
+        self.table = GroupTable::default();
+        if matches!(self.lookup, GroupLookup::Single) {
+            self.table.add(plan, &[hash_words(&[])], 0);
+        }
+        self.reservation.resize(0)
     }
 }
 

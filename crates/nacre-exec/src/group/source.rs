@@ -5,10 +5,10 @@ use std::sync::Arc;
 use nacre_column::VECTOR_ROWS;
 
 use super::collected::end_of_batch;
-use super::layout::GroupPlan;
 use super::merge::MergedGroups;
 use super::output::put_groups;
 use super::sink::GroupSink;
+use super::spilled::GroupPart;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SourceRun};
 use crate::vector::VectorBatch;
@@ -21,9 +21,11 @@ pub(crate) struct GroupSource {
 
 #[derive(Debug)]
 struct GroupRun {
-    plan: Arc<GroupPlan>,
+    sink: Arc<GroupSink>,
     merged: MergedGroups,
     next: usize,
+    /// Parts in files that are left.
+    waiting: Vec<GroupPart>,
 }
 
 impl GroupSource {
@@ -42,24 +44,36 @@ impl PipelineSource for GroupSource {
     }
 
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
-        let merged = self.sink.merge(morsel)?;
-        Ok(Box::new(GroupRun { plan: Arc::clone(&self.sink.plan), merged, next: 0 }))
+        let sink = Arc::clone(&self.sink);
+        let (merged, waiting) = match sink.spilled_parts().and_then(|parts| parts.get(morsel)) {
+            Some(part) => (MergedGroups::none(&sink), vec![part.clone()]),
+            None => (sink.merge(morsel)?, Vec::new()),
+        };
+        Ok(Box::new(GroupRun { sink, merged, next: 0, waiting }))
     }
 }
 
 impl SourceRun for GroupRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
+        while self.next == self.merged.table.len()
+            && let Some(part) = self.waiting.pop()
+        {
+            self.next = 0;
+            self.merged = MergedGroups::none(&self.sink);
+            self.merged = self.sink.merge_spilled(&part, &mut self.waiting)?;
+        }
+        let plan = Arc::clone(&self.sink.plan);
         let end = self.merged.table.len().min(self.next + VECTOR_ROWS);
-        let end = end_of_batch(&self.plan, &self.merged.table, self.next..end);
+        let end = end_of_batch(&plan, &self.merged.table, self.next..end);
         let groups = self.next..end;
         self.next = end;
         (batch.rows, batch.selection) = (0, None);
-        let outputs = self.plan.outputs().len();
+        let outputs = plan.outputs().len();
         batch.columns.iter_mut().take(outputs).for_each(|column| column.clear());
         if groups.is_empty() {
             return Ok(false);
         }
-        put_groups(&self.plan, &self.merged.table, groups, batch)?;
+        put_groups(&plan, &self.merged.table, groups, batch)?;
         Ok(true)
     }
 }

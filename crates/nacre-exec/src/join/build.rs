@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::chunk::{CHUNK_ROWS, JoinChunk};
 use super::column::{ROWS_MAX, StoredColumn};
 use super::keys::JoinKeyWords;
+use super::parts::{PARTS, PartWriter, SideRows};
 use super::plan::JoinPlan;
+use super::spilled::SpilledJoin;
 use super::table::{ChunkKeys, JoinIndexKind, JoinKeyRange, JoinTable};
 use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
@@ -13,7 +15,8 @@ use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{
     PipelineSink, PipelineSource, SinkRoom, SlotId, SourceRun, StageContext, WorkerSlots,
 };
-use crate::vector::VectorBatch;
+use crate::spill::{OperatorSpill, SpillReport};
+use crate::vector::{ColumnVector, VectorBatch};
 
 /// Chunks that one morsel links: 65,536 rows.
 const MORSEL_CHUNKS: usize = 65_536 / CHUNK_ROWS;
@@ -29,6 +32,10 @@ pub(crate) struct JoinBuildSink {
     control: Arc<QueryControl>,
     /// Set when the pipeline ends.
     table: OnceLock<JoinTable>,
+    /// If it may spill.
+    spill: Option<Arc<OperatorSpill>>,
+    /// Set instead of `table` if a worker has spilled.
+    spilled: OnceLock<SpilledJoin>,
 }
 
 /// Rows of one worker.
@@ -41,6 +48,8 @@ struct LocalRows {
     /// If keys have one word.
     range: Option<JoinKeyRange>,
     reservation: MemoryReservation,
+    /// What went to a file.
+    spilled: Option<PartWriter>,
 }
 
 /// Rows of all workers: chunks that are full but the last.
@@ -59,7 +68,10 @@ impl JoinBuildSink {
             keys: JoinKeyWords::default(),
             range: None,
             reservation: context.budget.reservation("join"),
+            spilled: None,
         };
+        // Without keys there are no partitions.
+        let has_keys = plan.key_words > 0;
         Self {
             plan,
             locals: WorkerSlots::new(context.workers, make),
@@ -67,7 +79,33 @@ impl JoinBuildSink {
             budget: Arc::clone(&context.budget),
             control: Arc::clone(&context.control),
             table: OnceLock::new(),
+            spill: OperatorSpill::new(context).filter(|_| has_keys),
+            spilled: OnceLock::new(),
         }
+    }
+
+    /// Returns both sides, once the pipeline has ended, if they are in files.
+    pub(super) fn spilled(&self) -> Option<&SpilledJoin> {
+        self.spilled.get()
+    }
+
+    /// Whether nothing has a partner, once the pipeline has ended.
+    pub(super) fn is_empty(&self) -> bool {
+        self.spilled.get().is_none() && self.rows() == 0
+    }
+
+    /// Writes what is left in memory.
+    fn finish_spilled(&self, spill: &Arc<OperatorSpill>) -> ExecResult<()> {
+        let mut build = vec![Vec::new(); PARTS];
+        for mut local in self.locals.all() {
+            local.spill(&self.plan, spill)?;
+            let extents = local.spilled.take().map_or_else(Vec::new, PartWriter::into_extents);
+            for (to, from) in build.iter_mut().zip(extents) {
+                to.extend(from);
+            }
+        }
+        let spilled = SpilledJoin::new(&self.plan, spill, build);
+        self.spilled.set(spilled).map_err(|_| ExecError::internal("a join was built twice"))
     }
 
     /// Returns the plan.
@@ -95,6 +133,11 @@ impl JoinBuildSink {
         }
         let mut reservation = self.interned.lock().unwrap_or_else(PoisonError::into_inner);
         reservation.resize(bytes)
+    }
+
+    /// Gives rows to a worker again, which all are in the chunks of one list.
+    fn take_back(&self, chunks: Vec<JoinChunk>) {
+        self.locals.of(0).full = chunks;
     }
 
     /// Puts the chunks of all workers into one list, all full but the last.
@@ -157,6 +200,26 @@ impl LocalRows {
         }
     }
 
+    /// Writes all rows by partition, and gives their memory back.
+    fn spill(&mut self, plan: &JoinPlan, spill: &OperatorSpill) -> ExecResult<()> {
+        if self.full.is_empty() && self.open.is_none() {
+            return self.reservation.resize(0);
+        }
+        let writer = match &mut self.spilled {
+            Some(writer) => writer,
+            none => none.insert(PartWriter::new(spill, plan.key_words, 0)?),
+        };
+        for chunk in self.full.drain(..).chain(self.open.take()) {
+            spill.check()?;
+            let columns: Vec<&ColumnVector> = chunk.columns.iter().collect();
+            let rows = SideRows { columns: &columns, keys: &chunk.keys, has_key: &chunk.has_key };
+            writer.add(rows, 0..chunk.rows)?;
+        }
+        writer.flush()?;
+        (self.full, self.full_bytes) = (Vec::new(), 0);
+        self.reservation.resize(0)
+    }
+
     fn close(&mut self, chunk: JoinChunk) {
         self.full_bytes += chunk.bytes();
         self.full.push(chunk);
@@ -200,40 +263,36 @@ impl PipelineSink for JoinBuildSink {
         local.add(plan, batch, &positions);
         let open = local.open.as_ref().map_or(0, JoinChunk::bytes);
         let bytes = local.full_bytes + open;
-        local.reservation.resize(bytes)?;
+        match &self.spill {
+            None => local.reservation.resize(bytes)?,
+            Some(spill) if spill.hold(&mut local.reservation, bytes) => {}
+            Some(spill) => local.spill(plan, spill)?,
+        }
         drop(local);
         self.reserve_interned()?;
         Ok(SinkRoom::More)
     }
 
     fn finish(&self) -> ExecResult<()> {
-        let plan = &self.plan;
+        if let Some(spill) = &self.spill
+            && self.locals.all().any(|local| local.spilled.is_some())
+        {
+            return self.finish_spilled(spill);
+        }
         let CollectedRows { chunks, range } = self.collect()?;
-        let rows = chunks.iter().map(|chunk| chunk.rows).sum();
-        if rows > ROWS_MAX {
-            return Err(ExecError::OutOfMemory {
-                operator: "join",
-                setting: "the number of its rows",
-                bytes: rows as u64,
-                bytes_max: ROWS_MAX as u64,
-            });
-        }
-        let choice = JoinIndexKind::new(plan.key_words, rows, range);
+        let rows: usize = chunks.iter().map(|chunk| chunk.rows).sum();
         let mut reservation = self.budget.reservation("join");
-        let is_marked = plan.ends_with_build();
-        reservation.resize(choice.bytes(rows, is_marked))?;
-        let infos = plan.columns().stored.iter().map(|column| &plan.build.infos[*column]);
-        let mut columns: Vec<StoredColumn> = infos.map(StoredColumn::new).collect();
-        let mut keys = Vec::with_capacity(chunks.len());
-        for chunk in chunks {
-            let JoinChunk { columns: values, keys: words, has_key, rows } = chunk;
-            for (column, values) in columns.iter_mut().zip(values) {
-                column.push(values)?;
+        let (words, is_marked) = (self.plan.key_words, self.plan.ends_with_build());
+        let index_bytes = JoinIndexKind::new(words, rows, range).bytes(rows, is_marked);
+        match &self.spill {
+            Some(spill) if !spill.hold_shared(&mut reservation, index_bytes) => {
+                self.take_back(chunks);
+                return self.finish_spilled(spill);
             }
-            keys.push(ChunkKeys { words, has_key, rows });
+            Some(_) => {}
+            None => reservation.resize(index_bytes)?,
         }
-        let words = plan.key_words;
-        let table = JoinTable::new(columns, keys, words, range, choice, is_marked, reservation);
+        let table = make_table(&self.plan, chunks, range, reservation)?;
         self.table.set(table).map_err(|_| ExecError::internal("a join was built twice"))
     }
 
@@ -242,6 +301,41 @@ impl PipelineSink for JoinBuildSink {
         let interned = self.interned.lock().unwrap_or_else(PoisonError::into_inner).bytes();
         rows + interned + self.table.get().map_or(0, JoinTable::index_bytes)
     }
+
+    fn spilled(&self) -> SpillReport {
+        self.spill.as_ref().map_or_else(SpillReport::default, |spill| spill.report())
+    }
+}
+
+/// Makes the table of rows, without links; `reservation` holds the bytes of its index.
+pub(super) fn make_table(
+    plan: &JoinPlan,
+    chunks: Vec<JoinChunk>,
+    range: Option<JoinKeyRange>,
+    reservation: MemoryReservation,
+) -> ExecResult<JoinTable> {
+    let rows = chunks.iter().map(|chunk| chunk.rows).sum();
+    if rows > ROWS_MAX {
+        return Err(ExecError::OutOfMemory {
+            operator: "join",
+            setting: "the number of its rows",
+            bytes: rows as u64,
+            bytes_max: ROWS_MAX as u64,
+        });
+    }
+    let (words, is_marked) = (plan.key_words, plan.ends_with_build());
+    let choice = JoinIndexKind::new(words, rows, range);
+    let infos = plan.columns().stored.iter().map(|column| &plan.build.infos[*column]);
+    let mut columns: Vec<StoredColumn> = infos.map(StoredColumn::new).collect();
+    let mut keys = Vec::with_capacity(chunks.len());
+    for chunk in chunks {
+        let JoinChunk { columns: values, keys: words, has_key, rows } = chunk;
+        for (column, values) in columns.iter_mut().zip(values) {
+            column.push(values)?;
+        }
+        keys.push(ChunkKeys { words, has_key, rows });
+    }
+    Ok(JoinTable::new(columns, keys, words, range, choice, is_marked, reservation))
 }
 
 /// The rows of a table, to be linked.

@@ -137,6 +137,11 @@ impl JoinKeyWords {
         &self.words[row * self.stride..(row + 1) * self.stride]
     }
 
+    /// Takes words that were filled before.
+    pub(super) fn restore(&mut self, words: Vec<u64>, has_key: BitVector, stride: usize) {
+        (self.words, self.has_key, self.stride) = (words, has_key, stride);
+    }
+
     fn begin(&mut self, stride: usize, rows: usize) {
         self.stride = stride;
         self.words.clear();

@@ -19,6 +19,7 @@ use std::time::Instant;
 use nacre_simd::Flavour;
 
 use super::build::JoinBuildSink;
+use super::chunk::JoinChunk;
 use super::column::NO_ROW;
 use super::keys::JoinKeyWords;
 use super::pairs::{PairCursor, PairScratch, PairStep};
@@ -101,9 +102,13 @@ impl PipelineSource for JoinProbeSource {
         "join"
     }
 
+    fn is_idle(&self) -> bool {
+        self.input.is_idle()
+    }
+
     fn morsel_count(&self) -> usize {
         let sink = &self.shared.sink;
-        if sink.plan.needs_partner() && sink.rows() == 0 {
+        if sink.plan.needs_partner() && sink.is_empty() {
             return 0;
         }
         self.input.morsel_count()
@@ -116,7 +121,7 @@ impl PipelineSource for JoinProbeSource {
         Ok(Box::new(JoinProbeRun {
             input: self.input.open(morsel)?,
             interpreter: StepInterpreter::new(shared.flavour, &shared.budget),
-            vector: ProbeVector { batch, ..ProbeVector::default() },
+            vector: ProbeVector::new(batch),
             pairs,
             shared,
         }))
@@ -144,7 +149,7 @@ impl SourceRun for JoinProbeRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
         let Self { shared, input, interpreter, vector, pairs } = self;
         let sink = Arc::clone(&shared.sink);
-        let (plan, table) = (&sink.plan, sink.table()?);
+        let plan = &sink.plan;
         (batch.rows, batch.selection) = (0, None);
         let mut rows_in = 0;
         if !vector.is_open {
@@ -162,28 +167,58 @@ impl SourceRun for JoinProbeRun {
         }
         let start = Instant::now();
         if !vector.is_open {
-            vector.look_up(plan, table)?;
+            vector.fill_keys(plan)?;
         }
-        if plan.residual.is_none() && plan.needs_one_partner() {
-            vector.filter(plan, batch);
-        } else if plan.residual.is_none() && !plan.hands_on_pairs() {
-            table.mark_equal(&vector.partners);
-        } else if vector.has_one_partner(plan, table)? {
-            vector.join_unique(plan, table, batch);
-        } else {
-            if !vector.is_open {
-                vector.cursor.begin(plan, &vector.batch, &vector.partners);
-            }
-            PairStep { plan, table, pairs }.next(vector, interpreter, batch)?;
+        if let Some(spilled) = sink.spilled() {
+            spilled.add_probe(plan, vector)?;
+            shared.counters.add(rows_in, 0, start.elapsed());
+            return Ok(true);
         }
+        let table = sink.table()?;
+        if !vector.is_open {
+            vector.find(table);
+        }
+        join_vector(plan, table, vector, pairs, interpreter, batch)?;
         shared.counters.add(rows_in, batch.selected_rows(), start.elapsed());
         Ok(true)
     }
 }
 
+/// Hands on what comes of a vector whose first partners are there.
+///
+/// # Errors
+/// Those of conditions; [`ExecError::MoreThanOneRow`].
+pub(super) fn join_vector(
+    plan: &JoinPlan,
+    table: &JoinTable,
+    vector: &mut ProbeVector,
+    pairs: &mut PairScratch,
+    interpreter: &mut StepInterpreter,
+    batch: &mut VectorBatch,
+) -> ExecResult<()> {
+    if plan.residual.is_none() && plan.needs_one_partner() {
+        vector.filter(plan, batch);
+    } else if plan.residual.is_none() && !plan.hands_on_pairs() {
+        table.mark_equal(&vector.partners);
+    } else if vector.has_one_partner(plan, table)? {
+        vector.join_unique(plan, table, batch);
+    } else {
+        if !vector.is_open {
+            vector.cursor.begin(plan, &vector.batch, &vector.partners);
+        }
+        PairStep { plan, table, pairs }.next(vector, interpreter, batch)?;
+    }
+    Ok(())
+}
+
 impl ProbeVector {
-    /// Finds the first partner of each row.
-    fn look_up(&mut self, plan: &JoinPlan, table: &JoinTable) -> ExecResult<()> {
+    /// Makes a vector without rows, whose columns are those of `batch`.
+    pub(super) fn new(batch: VectorBatch) -> Self {
+        Self { batch, ..Self::default() }
+    }
+
+    /// Computes the key words of each row; one that cannot have a partner has none.
+    fn fill_keys(&mut self, plan: &JoinPlan) -> ExecResult<()> {
         self.keys.fill_probe(&plan.keys, plan.key_words, &self.batch)?;
         let active = &mut self.keys.has_key;
         if let Some(selected) = self.batch.selected_bits() {
@@ -192,8 +227,26 @@ impl ProbeVector {
         for condition in &plan.probe_conditions {
             active.and_with(&true_bits(&self.batch.columns[*condition])?);
         }
-        table.find_all(&self.keys, &self.keys.has_key, &mut self.scratch, &mut self.partners);
         Ok(())
+    }
+
+    /// Finds the first partner of each row.
+    pub(super) fn find(&mut self, table: &JoinTable) {
+        table.find_all(&self.keys, &self.keys.has_key, &mut self.scratch, &mut self.partners);
+    }
+
+    /// Returns the key words of the rows, and which have a key.
+    pub(super) fn key_words(&self) -> (&[u64], &BitVector) {
+        (&self.keys.words, &self.keys.has_key)
+    }
+
+    /// Takes rows of a file; their columns are those of `slots`.
+    pub(super) fn restore(&mut self, chunk: JoinChunk, stride: usize, slots: &[SlotId]) {
+        (self.batch.rows, self.batch.selection) = (chunk.rows, None);
+        self.keys.restore(chunk.keys, chunk.has_key, stride);
+        for (slot, column) in slots.iter().zip(chunk.columns) {
+            self.batch.columns[*slot] = column;
+        }
     }
 
     /// Returns the rows that have a partner, or, if not `wanted`, the rows without one.

@@ -27,6 +27,9 @@ impl JoinKeySet {
 
 impl KeySet for JoinKeySet {
     fn overlaps(&self, min: i128, max: i128) -> bool {
+        if self.sink.spilled().is_some() {
+            return true;
+        }
         let range = self.summary().and_then(|summary| summary.range);
         range.is_some_and(|keys| min <= i128::from(keys.max) && i128::from(keys.min) <= max)
     }

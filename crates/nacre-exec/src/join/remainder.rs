@@ -8,6 +8,8 @@ use nacre_column::VECTOR_ROWS;
 
 use super::build::JoinBuildSink;
 use super::column::fill_null;
+use super::plan::JoinPlan;
+use super::table::JoinTable;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SourceRun};
 use crate::plan::PairingKind;
@@ -55,27 +57,36 @@ impl PipelineSource for RemainderSource {
 impl SourceRun for RemainderRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
         (batch.rows, batch.selection) = (0, None);
-        if self.rows.is_empty() {
-            return Ok(false);
-        }
-        let table = self.sink.table()?;
-        let rows = VECTOR_ROWS.min(table.pairs_max());
-        let end = self.rows.end.min(self.rows.start + rows);
-        let plan = &self.sink.plan;
-        let is_wanted = plan.kind == PairingKind::BuildSemi;
-        let rows = (self.rows.start..end).map(|row| row as u32);
-        self.found.clear();
-        self.found.extend(rows.filter(|row| table.is_marked(*row) == is_wanted));
-        self.rows.start = end;
-        for (output, _) in &plan.columns().probe {
-            let out = &mut batch.columns[*output];
-            fill_null(self.found.len(), out);
-            out.dictionary.clone_from(&plan.probe.infos[*output].dictionary);
-        }
-        for (output, column) in &plan.columns().build {
-            table.columns[*column].gather(&self.found, false, &mut batch.columns[*output]);
-        }
-        batch.rows = self.found.len();
-        Ok(true)
+        let (plan, table) = (&self.sink.plan, self.sink.table()?);
+        Ok(next_remainder(plan, table, &mut self.rows, &mut self.found, batch))
     }
+}
+
+/// Hands on the next of `rows` that come out alone; false if none are left. `found` is memory.
+pub(super) fn next_remainder(
+    plan: &JoinPlan,
+    table: &JoinTable,
+    rows: &mut Range<usize>,
+    found: &mut Vec<u32>,
+    batch: &mut VectorBatch,
+) -> bool {
+    if rows.start >= rows.end {
+        return false;
+    }
+    let end = rows.end.min(rows.start + VECTOR_ROWS.min(table.pairs_max()));
+    let is_wanted = plan.kind == PairingKind::BuildSemi;
+    found.clear();
+    found.extend((rows.start..end).map(|row| row as u32));
+    found.retain(|row| table.is_marked(*row) == is_wanted);
+    rows.start = end;
+    for (output, _) in &plan.columns().probe {
+        let out = &mut batch.columns[*output];
+        fill_null(found.len(), out);
+        out.dictionary.clone_from(&plan.probe.infos[*output].dictionary);
+    }
+    for (output, column) in &plan.columns().build {
+        table.columns[*column].gather(found, false, &mut batch.columns[*output]);
+    }
+    batch.rows = found.len();
+    true
 }

@@ -4,8 +4,8 @@
 
 use nacre_column::CompareOp;
 use nacre_plan::algebra::{
-    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant,
-    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
+    AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant, RelationalOperator,
+    ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
 };
 use nacre_plan::definition::RelationDefinition;
 use nacre_types::{SqlType, SqlValue};

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::ExecResult;
+use crate::spill::SpillReport;
 use crate::vector::VectorBatch;
 
 /// Whether a sink takes more.
@@ -40,6 +41,11 @@ pub(crate) trait PipelineSink: Send + Sync + fmt::Debug {
     fn bytes(&self) -> usize {
         0
     }
+
+    /// Returns what it, and the source of its rows, wrote to temporary files.
+    fn spilled(&self) -> SpillReport {
+        SpillReport::default()
+    }
 }
 
 /// A sink that a later stage ends: more than one stage fills it.
@@ -69,6 +75,10 @@ impl PipelineSink for SharedSink {
 
     fn bytes(&self) -> usize {
         self.sink.bytes()
+    }
+
+    fn spilled(&self) -> SpillReport {
+        self.sink.spilled()
     }
 }
 

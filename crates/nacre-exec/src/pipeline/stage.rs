@@ -14,6 +14,7 @@ use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::error::ExecResult;
 use crate::memory::MemoryBudget;
 use crate::scan::BlockReads;
+use crate::spill::QuerySpill;
 use crate::vector::VectorBatch;
 
 /// What the stages of a query are made with.
@@ -25,6 +26,8 @@ pub(crate) struct StageContext {
     pub(crate) reads: Arc<BlockReads>,
     /// What long loops look at.
     pub(crate) control: Arc<QueryControl>,
+    /// If operators may write temporary files.
+    pub(crate) spill: Option<Arc<QuerySpill>>,
 }
 
 /// Where the rows of a pipeline come from.
@@ -34,6 +37,11 @@ pub(crate) trait PipelineSource: Send + Sync + fmt::Debug {
 
     /// Returns how many morsels there are; asked once, when the stages before have ended.
     fn morsel_count(&self) -> usize;
+
+    /// Whether it is there for a case that did not come up, and reports leave it out.
+    fn is_idle(&self) -> bool {
+        false
+    }
 
     /// Begins a morsel.
     ///
@@ -142,6 +150,7 @@ impl PipelineStage {
     /// Returns what its operators counted, source first.
     pub(crate) fn reports(&self) -> Vec<OperatorReport> {
         self.sink_counters.note_bytes(self.sink.bytes());
+        self.sink_counters.note_spilled(self.sink.spilled());
         let mut reports = self.source.reports(&self.source_counters);
         let steps = self.program.steps.iter().zip(&self.step_counters);
         reports.extend(steps.map(|(step, counters)| counters.report(step.name())));

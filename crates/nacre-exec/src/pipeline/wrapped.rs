@@ -64,6 +64,10 @@ impl PipelineSource for WrappedPipeline {
         self.name
     }
 
+    fn is_idle(&self) -> bool {
+        self.input.is_idle()
+    }
+
     fn morsel_count(&self) -> usize {
         self.input.morsel_count()
     }

@@ -1,6 +1,7 @@
 //! Rows that are kept to be read more than once.
 //!
-//! Workers keep the batches that come, small ones copied together. Each reader copies them.
+//! Workers keep the batches that come, small ones copied together. Each reader copies them. If
+//! memory is used up, a worker writes its batches to a file; readers decode them one by one.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,10 +10,14 @@ use nacre_column::VECTOR_ROWS;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{
-    PipelineSink, PipelineSource, SinkRoom, SlotId, SourceRun, StageContext, WorkerSlots,
+    PipelineSink, PipelineSource, SinkRoom, SlotId, SlotInfo, SourceRun, StageContext, WorkerSlots,
 };
 use crate::sort::append_row;
-use crate::vector::{ResultBatch, VectorBatch};
+use crate::spill::{
+    BlockReader, OperatorSpill, SpillExtent, SpillReport, SpillWriter, empty_columns, put_columns,
+    put_u32,
+};
+use crate::vector::{ColumnVector, ResultBatch, VectorBatch};
 
 /// Batches of fewer rows are copied to the one before: reading a batch costs as much as some
 /// hundred rows.
@@ -25,8 +30,19 @@ const MORSEL_BATCHES: usize = 8;
 #[derive(Debug)]
 pub(crate) struct CollectingSink {
     slots: Vec<SlotId>,
+    /// Empty columns of the rows.
+    models: Vec<ColumnVector>,
     locals: WorkerSlots<LocalBatches>,
-    batches: OnceLock<Vec<ResultBatch>>,
+    batches: OnceLock<Vec<CollectedBatch>>,
+    /// If it may spill.
+    spill: Option<Arc<OperatorSpill>>,
+}
+
+/// A batch, or where it lies in a file.
+#[derive(Debug)]
+enum CollectedBatch {
+    Kept(ResultBatch),
+    Spilled(SpillExtent),
 }
 
 /// Batches of one worker.
@@ -36,6 +52,8 @@ struct LocalBatches {
     /// Of all batches but the last one.
     bytes: usize,
     reservation: MemoryReservation,
+    spilled: Vec<SpillExtent>,
+    writer: Option<SpillWriter>,
 }
 
 /// What a sink has collected.
@@ -52,18 +70,21 @@ struct CollectedRun {
 }
 
 impl CollectingSink {
-    /// Makes a sink that keeps `slots`.
-    pub(crate) fn new(slots: Vec<SlotId>, context: &StageContext) -> Self {
+    /// Makes a sink that keeps `slots`, of which `infos` are known.
+    pub(crate) fn new(slots: Vec<SlotId>, infos: &[SlotInfo], context: &StageContext) -> Self {
         let make = || LocalBatches {
             batches: Vec::new(),
             bytes: 0,
             reservation: context.budget.reservation("common rows"),
+            spilled: Vec::new(),
+            writer: None,
         };
         let locals = WorkerSlots::new(context.workers, make);
-        Self { slots, locals, batches: OnceLock::new() }
+        let (models, spill) = (empty_columns(infos.iter()), OperatorSpill::new(context));
+        Self { slots, models, locals, batches: OnceLock::new(), spill }
     }
 
-    fn batches(&self) -> &[ResultBatch] {
+    fn batches(&self) -> &[CollectedBatch] {
         self.batches.get().map_or(&[], Vec::as_slice)
     }
 }
@@ -84,6 +105,27 @@ impl LocalBatches {
 
     fn all_bytes(&self) -> usize {
         self.bytes + self.batches.last().map_or(0, ResultBatch::bytes)
+    }
+
+    /// Writes all batches, and gives their memory back.
+    fn spill(&mut self, spill: &OperatorSpill) -> ExecResult<()> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(spill.create()?),
+        };
+        let mut encoded = Vec::new();
+        for batch in std::mem::take(&mut self.batches) {
+            spill.check()?;
+            encoded.clear();
+            put_u32(batch.rows, &mut encoded);
+            put_columns(&batch.columns, &mut encoded);
+            let start = writer.position();
+            writer.put(&encoded)?;
+            self.spilled.push(writer.extent_from(start));
+        }
+        writer.flush()?;
+        self.bytes = 0;
+        self.reservation.resize(0)
     }
 }
 
@@ -106,19 +148,32 @@ impl PipelineSink for CollectingSink {
             let mut local = self.locals.of(worker);
             local.push(batch.take_columns(&self.slots));
             let bytes = local.all_bytes();
-            local.reservation.resize(bytes)?;
+            match &self.spill {
+                None => local.reservation.resize(bytes)?,
+                Some(spill) if spill.hold(&mut local.reservation, bytes) => {}
+                Some(spill) => local.spill(spill)?,
+            }
         }
         Ok(SinkRoom::More)
     }
 
     fn finish(&self) -> ExecResult<()> {
-        let batches =
-            self.locals.all().flat_map(|mut local| std::mem::take(&mut local.batches)).collect();
+        let mut batches = Vec::new();
+        for mut local in self.locals.all() {
+            batches.extend(local.batches.drain(..).map(CollectedBatch::Kept));
+            batches.extend(local.spilled.drain(..).map(CollectedBatch::Spilled));
+            // The file lives as long as its extents.
+            local.writer = None;
+        }
         self.batches.set(batches).map_err(|_| ExecError::internal("rows were collected twice"))
     }
 
     fn bytes(&self) -> usize {
         self.locals.all().map(|local| local.reservation.bytes()).sum()
+    }
+
+    fn spilled(&self) -> SpillReport {
+        self.spill.as_ref().map_or_else(SpillReport::default, |spill| spill.report())
     }
 }
 
@@ -153,10 +208,24 @@ impl SourceRun for CollectedRun {
         }
         let from = &self.sink.batches()[self.next];
         self.next += 1;
-        for (column, out) in from.columns.iter().zip(&mut batch.columns) {
-            out.clone_from(column);
+        match from {
+            CollectedBatch::Kept(from) => {
+                for (column, out) in from.columns.iter().zip(&mut batch.columns) {
+                    out.clone_from(column);
+                }
+                batch.rows = from.rows;
+            }
+            CollectedBatch::Spilled(extent) => {
+                let mut encoded = Vec::new();
+                extent.read(&mut encoded)?;
+                let mut reader = BlockReader::new(&encoded);
+                batch.rows = reader.u32()?;
+                let columns = reader.columns(&self.sink.models)?;
+                for (column, out) in columns.into_iter().zip(&mut batch.columns) {
+                    *out = column;
+                }
+            }
         }
-        batch.rows = from.rows;
         Ok(true)
     }
 }

@@ -48,6 +48,10 @@ impl PipelineSource for RepeatSource {
         "repeat"
     }
 
+    fn is_idle(&self) -> bool {
+        self.input.is_idle()
+    }
+
     fn morsel_count(&self) -> usize {
         self.input.morsel_count()
     }

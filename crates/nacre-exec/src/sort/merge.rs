@@ -6,6 +6,7 @@ use nacre_column::VECTOR_ROWS;
 
 use super::run::SortRun;
 use super::sink::SortSink;
+use super::spilled::SpilledMergeRun;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SourceRun};
 use crate::vector::VectorBatch;
@@ -54,6 +55,9 @@ impl PipelineSource for SortSource {
 
     fn open(&self, _: usize) -> ExecResult<Box<dyn SourceRun>> {
         let sink = Arc::clone(&self.sink);
+        if let Some(merge) = sink.open_spilled("sort")? {
+            return Ok(Box::new(SpilledMergeRun::new(merge, sink.rows_max)));
+        }
         let (rows_left, merge) = (sink.rows_max, RunMerge::new(sink.runs()));
         Ok(Box::new(MergeRun { sink, merge, rows_left }))
     }
@@ -94,16 +98,30 @@ impl RunMerge {
 
     /// Takes the least row; `runs` are those that it began with.
     pub(crate) fn pop(&mut self, runs: &[SortRun]) -> Option<RunHead> {
-        let first = *self.heads.first()?;
-        if first.row + 1 < runs[first.run].len() {
-            self.heads[0].row += 1;
-        } else {
-            self.heads.swap_remove(0);
+        let first = self.first()?;
+        let next = first.row + 1;
+        self.replace_first((next < runs[first.run].len()).then_some(next), runs);
+        Some(first)
+    }
+
+    /// Returns the least row.
+    #[inline]
+    pub(super) fn first(&self) -> Option<RunHead> {
+        self.heads.first().copied()
+    }
+
+    /// Puts the next row of its run in the place of the least row; `None` if its run is at its end.
+    #[inline]
+    pub(super) fn replace_first(&mut self, row: Option<usize>, runs: &[SortRun]) {
+        match row {
+            Some(row) => self.heads[0].row = row,
+            None => {
+                self.heads.swap_remove(0);
+            }
         }
         if !self.heads.is_empty() {
             self.sift_down(0, runs);
         }
-        Some(first)
     }
 }
 

@@ -25,14 +25,17 @@ pub(crate) struct SortRun {
 }
 
 impl SortRun {
+    /// Bytes of a row beside its key and its columns.
+    pub(super) const ENTRY_BYTES: usize = size_of::<SortEntry>();
+
     /// Returns how many rows there are.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Returns the bytes that it takes.
-    pub(super) fn bytes(&self) -> usize {
-        let entries = self.entries.capacity() * size_of::<SortEntry>();
+    pub(crate) fn bytes(&self) -> usize {
+        let entries = self.entries.capacity() * Self::ENTRY_BYTES;
         self.batch_bytes + entries + self.keys.capacity()
     }
 
@@ -42,7 +45,7 @@ impl SortRun {
     }
 
     /// Adds a row of the batch that is pushed next; its key is appended by `append`.
-    pub(super) fn push_row(&mut self, row: usize, append: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn push_row(&mut self, row: usize, append: impl FnOnce(&mut Vec<u8>)) {
         let start = self.keys.len();
         append(&mut self.keys);
         let key = &self.keys[start..];
@@ -68,7 +71,7 @@ impl SortRun {
     }
 
     /// Adds the columns of the rows that were pushed.
-    pub(super) fn push_batch(&mut self, batch: ResultBatch) {
+    pub(crate) fn push_batch(&mut self, batch: ResultBatch) {
         self.batch_bytes += batch.bytes();
         self.batches.push(batch);
     }
@@ -105,6 +108,16 @@ impl SortRun {
             kept.push_batch(ResultBatch { columns, rows: self.entries.len() });
         }
         *self = kept;
+    }
+
+    /// Makes rows that are in order of keys and columns.
+    pub(super) fn from_sorted(keys: &[&[u8]], batch: ResultBatch) -> Self {
+        let mut run = Self::default();
+        for (row, key) in keys.iter().enumerate() {
+            run.push_row(row, |out| out.extend_from_slice(key));
+        }
+        run.push_batch(batch);
+        run
     }
 
     /// Compares the row at `at` with one of another run.

@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock};
 use super::gate::LimitGate;
 use super::key::append_part;
 use super::run::SortRun;
+use super::spilled::{RunSpill, SpilledMerge, SpilledRun};
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
-use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext, WorkerSlots};
+use crate::pipeline::{PipelineSink, SinkRoom, SlotId, SlotInfo, StageContext, WorkerSlots};
 use crate::plan::SortKey;
+use crate::spill::{OperatorSpill, SpillReport, SpillWriter};
 use crate::vector::{DictionaryReaders, VectorBatch};
 
 /// Rows of a run.
@@ -45,6 +47,10 @@ pub(crate) struct SortSink {
     /// rows in vain, no more.
     bound: AtomicU64,
     runs: OnceLock<Vec<SortRun>>,
+    /// If it may spill.
+    spill: Option<RunSpill>,
+    /// Set instead of `runs` if a worker has spilled.
+    spilled: OnceLock<Vec<SpilledRun>>,
 }
 
 /// Runs of one worker.
@@ -54,6 +60,9 @@ struct LocalRuns {
     sorted: Vec<SortRun>,
     sorted_bytes: usize,
     reservation: MemoryReservation,
+    /// What went to files, and where the next run goes.
+    spilled: Vec<SpilledRun>,
+    writer: Option<SpillWriter>,
 }
 
 impl SortSink {
@@ -61,6 +70,7 @@ impl SortSink {
         keys: Vec<SortColumn>,
         rows_max: Option<u64>,
         slots: Vec<SlotId>,
+        infos: &[SlotInfo],
         gate: Option<Arc<LimitGate>>,
         context: &StageContext,
     ) -> Self {
@@ -70,17 +80,58 @@ impl SortSink {
             sorted: Vec::new(),
             sorted_bytes: 0,
             reservation: context.budget.reservation("sort"),
+            spilled: Vec::new(),
+            writer: None,
         };
+        let top_rows = (rows_max <= TOP_ROWS_MAX).then_some(rows_max as usize);
+        let spill = OperatorSpill::new(context).filter(|_| top_rows.is_none());
         Self {
             keys,
             slots,
             rows_max,
-            top_rows: (rows_max <= TOP_ROWS_MAX).then_some(rows_max as usize),
+            top_rows,
             gate,
             locals: WorkerSlots::new(context.workers, make),
             bound: AtomicU64::new(u64::MAX),
             runs: OnceLock::new(),
+            spill: spill.map(|spill| RunSpill::new(spill, infos)),
+            spilled: OnceLock::new(),
         }
+    }
+
+    /// Whether the rows are in files, once the pipeline has ended.
+    pub(crate) fn is_spilled(&self) -> bool {
+        self.spilled.get().is_some()
+    }
+
+    /// Begins to merge what is in files; `None` if all is in memory.
+    ///
+    /// # Errors
+    /// Those of files and of memory.
+    pub(crate) fn open_spilled(&self, operator: &'static str) -> ExecResult<Option<SpilledMerge>> {
+        let (Some(spill), Some(runs)) = (&self.spill, self.spilled.get()) else { return Ok(None) };
+        spill.merge(runs, operator).map(Some)
+    }
+
+    /// Reserves what a worker holds, or writes it to its file.
+    fn reserve(&self, local: &mut LocalRuns) -> ExecResult<()> {
+        let bytes = local.open.bytes() + local.sorted_bytes;
+        match &self.spill {
+            None => local.reservation.resize(bytes),
+            Some(spill) if spill.operator.hold(&mut local.reservation, bytes) => Ok(()),
+            Some(spill) => local.spill(spill),
+        }
+    }
+
+    /// Writes what is left in memory, and merges runs until few are left.
+    fn finish_spilled(&self, spill: &RunSpill) -> ExecResult<()> {
+        let mut runs = Vec::new();
+        for mut local in self.locals.all() {
+            local.spill(spill)?;
+            runs.append(&mut local.spilled);
+        }
+        let runs = spill.merge_many(runs)?;
+        self.spilled.set(runs).map_err(|_| ExecError::internal("a sort ended twice"))
     }
 
     /// Returns the sorted runs, once the pipeline has ended.
@@ -135,6 +186,22 @@ impl LocalRuns {
         self.sorted_bytes += self.open.bytes();
         self.sorted.push(std::mem::take(&mut self.open));
     }
+
+    /// Writes all rows as one run, and gives their memory back.
+    fn spill(&mut self, spill: &RunSpill) -> ExecResult<()> {
+        if self.open.len() > 0 {
+            self.close_run();
+        }
+        if !self.sorted.is_empty() {
+            let writer = match &mut self.writer {
+                Some(writer) => writer,
+                none => none.insert(spill.operator.create()?),
+            };
+            self.spilled.push(spill.write(&self.sorted, writer)?);
+        }
+        (self.sorted, self.sorted_bytes) = (Vec::new(), 0);
+        self.reservation.resize(0)
+    }
 }
 
 impl PipelineSink for SortSink {
@@ -171,13 +238,17 @@ impl PipelineSink for SortSink {
                 }
                 _ => {}
             }
-            let bytes = local.open.bytes() + local.sorted_bytes;
-            local.reservation.resize(bytes)?;
+            self.reserve(&mut local)?;
         }
         Ok(if is_satisfied { SinkRoom::Satisfied } else { SinkRoom::More })
     }
 
     fn finish(&self) -> ExecResult<()> {
+        if let Some(spill) = &self.spill
+            && self.locals.all().any(|local| !local.spilled.is_empty())
+        {
+            return self.finish_spilled(spill);
+        }
         let mut runs = Vec::new();
         for mut local in self.locals.all() {
             if local.open.len() > 0 {
@@ -190,5 +261,9 @@ impl PipelineSink for SortSink {
 
     fn bytes(&self) -> usize {
         self.locals.all().map(|local| local.reservation.bytes()).sum()
+    }
+
+    fn spilled(&self) -> SpillReport {
+        self.spill.as_ref().map_or_else(SpillReport::default, |spill| spill.operator.report())
     }
 }

@@ -122,7 +122,7 @@ fn collect_rows(
     stages: &mut StageList,
 ) -> PartError {
     let (infos, depth, rows_max) = (output_infos(&pipeline), pipeline.depth, pipeline.rows_max);
-    let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), context));
+    let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), &infos, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let error = Arc::new(HeldError::default());
     let source = CommonSource::Collected(sink, Arc::clone(&error));

@@ -5,12 +5,11 @@ use std::ops::Range;
 use super::extremes::evaluate_extreme;
 use super::folds::evaluate_fold;
 use super::frames::{FramePieces, FrameRows};
-use super::order::SortedOrder;
+use super::order::{OrderedRows, SortedOrder};
 use super::partition::{MorselColumns, PartitionPeers, PartitionView};
 use super::plan::{PlannedCall, PlannedWindow, WindowPlan};
 use super::positions::{evaluate_position, evaluate_shift};
 use super::ranks::{evaluate_ntile, evaluate_rank};
-use super::sink::WindowSink;
 use super::sums::{evaluate_count, evaluate_sum};
 use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
@@ -44,15 +43,14 @@ impl FrameView<'_> {
 /// # Errors
 /// Sums beyond their limit, arguments that a function refuses, memory, the query's control.
 pub(super) fn evaluate_morsel(
-    sink: &WindowSink,
-    order: &SortedOrder,
+    plan: &WindowPlan,
+    OrderedRows { runs, order }: OrderedRows<'_>,
     rows: Range<usize>,
     control: &QueryControl,
     reservation: &mut MemoryReservation,
 ) -> ExecResult<Vec<ColumnVector>> {
-    let plan = &sink.plan;
     reservation.grow(rows.len() * ROW_BYTES)?;
-    let columns = gather_columns(sink, order, &rows, reservation)?;
+    let columns = gather_columns(plan, OrderedRows { runs, order }, &rows, reservation)?;
     let mut results: Vec<ColumnVector> = plan.results().map(empty_column).collect();
     let mut evaluation = MorselEvaluation {
         plan,
@@ -87,15 +85,14 @@ fn empty_column(info: &SlotInfo) -> ColumnVector {
 
 /// Copies the columns that functions read.
 fn gather_columns(
-    sink: &WindowSink,
-    order: &SortedOrder,
+    plan: &WindowPlan,
+    OrderedRows { runs, order }: OrderedRows<'_>,
     rows: &Range<usize>,
     reservation: &mut MemoryReservation,
 ) -> ExecResult<MorselColumns> {
-    let runs = sink.runs();
-    let mut columns: Vec<Option<ColumnVector>> = sink.plan.inputs.iter().map(|_| None).collect();
-    for index in &sink.plan.arguments {
-        let mut column = empty_column(&sink.plan.inputs[*index]);
+    let mut columns: Vec<Option<ColumnVector>> = plan.inputs.iter().map(|_| None).collect();
+    for index in &plan.arguments {
+        let mut column = empty_column(&plan.inputs[*index]);
         for place in &order.rows[rows.clone()] {
             runs[place.run as usize].append_value(place.row as usize, *index, &mut column);
         }

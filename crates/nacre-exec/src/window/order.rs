@@ -11,7 +11,7 @@ use crate::memory::MemoryReservation;
 use crate::sort::{KeyPart, RunMerge, SortRun};
 
 /// Least rows of a morsel, so that many small partitions cost no more than one.
-const MORSEL_ROWS: usize = VECTOR_ROWS;
+pub(super) const MORSEL_ROWS: usize = VECTOR_ROWS;
 
 /// Rows between two looks at whether the query is to end.
 pub(super) const CHECK_ROWS: usize = 65_536;
@@ -32,6 +32,13 @@ pub(super) struct SortedOrder {
     /// Whole partitions, together all rows.
     pub(super) morsels: Vec<Range<usize>>,
     _reservation: MemoryReservation,
+}
+
+/// Sorted runs and the order of their rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OrderedRows<'r> {
+    pub(super) runs: &'r [SortRun],
+    pub(super) order: &'r SortedOrder,
 }
 
 impl SortedOrder {

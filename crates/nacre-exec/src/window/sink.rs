@@ -8,7 +8,8 @@ use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext};
-use crate::sort::{SortRun, SortSink};
+use crate::sort::{SortRun, SortSink, SpilledMerge};
+use crate::spill::SpillReport;
 use crate::vector::VectorBatch;
 
 /// Sorted rows and their order.
@@ -26,12 +27,22 @@ impl WindowSink {
     /// Makes a sink of rows whose columns are in `slots`.
     pub(crate) fn new(plan: WindowPlan, slots: Vec<SlotId>, context: &StageContext) -> Self {
         Self {
-            sort: SortSink::new(plan.sort_columns(), None, slots, None, context),
+            sort: SortSink::new(plan.sort_columns(), None, slots, &plan.inputs, None, context),
             plan,
             order: OnceLock::new(),
             control: Arc::clone(&context.control),
             reservation: Mutex::new(Some(context.budget.reservation("window"))),
         }
+    }
+
+    /// Whether the rows are in files, in which case they have no order here.
+    pub(super) fn is_spilled(&self) -> bool {
+        self.sort.is_spilled()
+    }
+
+    /// Begins to merge rows in files.
+    pub(super) fn open_spilled(&self) -> ExecResult<Option<SpilledMerge>> {
+        self.sort.open_spilled("window")
     }
 
     pub(super) fn runs(&self) -> &[SortRun] {
@@ -55,6 +66,9 @@ impl PipelineSink for WindowSink {
 
     fn finish(&self) -> ExecResult<()> {
         self.sort.finish()?;
+        if self.sort.is_spilled() {
+            return Ok(());
+        }
         let ended_twice = || ExecError::internal("a window ended twice");
         let reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner).take();
         let reservation = reservation.ok_or_else(ended_twice)?;
@@ -64,5 +78,9 @@ impl PipelineSink for WindowSink {
 
     fn bytes(&self) -> usize {
         self.sort.bytes()
+    }
+
+    fn spilled(&self) -> SpillReport {
+        self.sort.spilled()
     }
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nacre_column::VECTOR_ROWS;
 
 use super::evaluate::evaluate_morsel;
+use super::order::OrderedRows;
 use super::sink::WindowSink;
+use super::spilled::SpilledWindowRun;
 use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -26,7 +28,7 @@ pub(crate) struct WindowSource {
 }
 
 #[derive(Debug)]
-struct WindowRun {
+pub(super) struct WindowRun {
     sink: Arc<WindowSink>,
     control: Arc<QueryControl>,
     is_wanted: Arc<Vec<AtomicBool>>,
@@ -57,6 +59,9 @@ impl PipelineSource for WindowSource {
     }
 
     fn morsel_count(&self) -> usize {
+        if self.sink.is_spilled() {
+            return 1;
+        }
         self.sink.order().map_or(0, |order| order.morsels.len())
     }
 
@@ -70,9 +75,7 @@ impl PipelineSource for WindowSource {
     }
 
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
-        let rows = self.sink.order().and_then(|order| order.morsels.get(morsel).cloned());
-        let rows = rows.ok_or_else(|| ExecError::internal("no such morsel of a window"))?;
-        Ok(Box::new(WindowRun {
+        let run = |rows| WindowRun {
             sink: Arc::clone(&self.sink),
             control: Arc::clone(&self.control),
             is_wanted: Arc::clone(&self.is_wanted),
@@ -80,22 +83,58 @@ impl PipelineSource for WindowSource {
             results: Vec::new(),
             next_result: 0,
             reservation: self.budget.reservation("window"),
-        }))
+        };
+        if let Some(merge) = self.sink.open_spilled()? {
+            let reservation = self.budget.reservation("window");
+            return Ok(Box::new(SpilledWindowRun::new(run(0..0), merge, reservation)));
+        }
+        let rows = self.sink.order().and_then(|order| order.morsels.get(morsel).cloned());
+        let rows = rows.ok_or_else(|| ExecError::internal("no such morsel of a window"))?;
+        Ok(Box::new(run(rows)))
     }
 }
 
 impl SourceRun for WindowRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
-        (batch.rows, batch.selection) = (0, None);
+        let sink = Arc::clone(&self.sink);
         let unordered = || ExecError::internal("rows of a window without an order");
-        let order = self.sink.order().ok_or_else(unordered)?;
+        let order = sink.order().ok_or_else(unordered)?;
+        self.next_of(OrderedRows { runs: sink.runs(), order }, batch)
+    }
+}
+
+impl WindowRun {
+    pub(super) fn sink(&self) -> &Arc<WindowSink> {
+        &self.sink
+    }
+
+    /// Whether all rows were handed on.
+    pub(super) fn is_done(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Begins with the first `rows` of other ordered rows.
+    pub(super) fn begin(&mut self, rows: usize) -> ExecResult<()> {
+        (self.rows, self.next_result) = (0..rows, 0);
+        self.results = Vec::new();
+        self.reservation.resize(0)
+    }
+
+    /// Hands on the next rows, which are of `ordered`.
+    pub(super) fn next_of(
+        &mut self,
+        ordered: OrderedRows<'_>,
+        batch: &mut VectorBatch,
+    ) -> ExecResult<bool> {
+        (batch.rows, batch.selection) = (0, None);
+        let OrderedRows { runs, order } = ordered;
         if self.next_result == 0 && !self.rows.is_empty() {
             let rows = self.rows.clone();
-            self.results =
-                evaluate_morsel(&self.sink, order, rows, &self.control, &mut self.reservation)?;
+            let (plan, reservation) = (&self.sink.plan, &mut self.reservation);
+            self.results = evaluate_morsel(plan, ordered, rows, &self.control, reservation)?;
         }
         let end = self.rows.end.min(self.rows.start + VECTOR_ROWS);
-        let (rows, runs) = (self.rows.start..end, self.sink.runs());
+        let rows = self.rows.start..end;
         self.rows.start = end;
         let inputs = self.is_wanted.len();
         for (column, out) in batch.columns.iter_mut().enumerate().take(inputs) {

@@ -13,6 +13,7 @@ use nacre_column::{ColumnBuffer, ColumnType, Flavour};
 use nacre_exec::ExecResult;
 use nacre_exec::dispatch::{QueryOptions, WorkerPool, WorkerPoolOptions};
 use nacre_exec::plan::{ColumnPredicate, PhysicalPlan, PlanNode, ScanNode};
+use nacre_exec::spill::SpillSpace;
 use nacre_exec::value::ScalarValue;
 use nacre_exec::vector::ResultBatch;
 use nacre_store::{ColumnDef, Store, Table, TableSchema, TableSnapshot, Value};
@@ -125,8 +126,17 @@ pub(crate) fn table(
 }
 
 pub(crate) fn pool_with(threads: usize, flavour: Flavour) -> WorkerPool {
-    let (is_pinned, memory_bytes_max) = (false, 1 << 30);
-    WorkerPool::new(&WorkerPoolOptions { threads, is_pinned, memory_bytes_max, flavour }).unwrap()
+    let (is_pinned, memory_bytes_max, spill) = (false, 1 << 30, None);
+    let options = WorkerPoolOptions { threads, is_pinned, memory_bytes_max, flavour, spill };
+    WorkerPool::new(&options).unwrap()
+}
+
+/// Makes a pool whose queries spill to `space`.
+pub(crate) fn spilling_pool(threads: usize, space: &Arc<SpillSpace>) -> WorkerPool {
+    let (is_pinned, memory_bytes_max, flavour) = (false, 1 << 30, Flavour::active());
+    let spill = Some(Arc::clone(space));
+    let options = WorkerPoolOptions { threads, is_pinned, memory_bytes_max, flavour, spill };
+    WorkerPool::new(&options).unwrap()
 }
 
 pub(crate) fn pool(threads: usize) -> WorkerPool {

@@ -55,9 +55,13 @@ pub(super) fn from_exec(error: ExecError) -> Error {
         ExecError::MoreThanOneRow => {
             Error::new(ErrorKind::InvalidStatement, message).with_code("21000")
         }
-        ExecError::OutOfMemory { .. } => Error::new(ErrorKind::OutOfMemory, message).with_hint(
-            "SET nacre.engine = datafusion runs a query that may spill to temporary files.",
+        ExecError::OutOfMemory { .. } => Error::new(ErrorKind::OutOfMemory, message)
+            .with_hint("NACRE_QUERY_MEMORY_MIB gives queries more memory."),
+        ExecError::DiskFull { .. } => Error::new(ErrorKind::DiskFull, message).with_hint(
+            "Free space there, set TMPDIR to another directory, or raise NACRE_SPILL_MIB.",
         ),
+        ExecError::SpillFailed { .. } => Error::new(ErrorKind::Io, message)
+            .with_hint("TMPDIR names another directory for temporary files."),
         ExecError::Canceled | ExecError::DeadlineExceeded => {
             Error::new(ErrorKind::Cancelled, message)
         }

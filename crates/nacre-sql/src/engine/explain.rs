@@ -159,8 +159,16 @@ fn report_lines(run: &MeasuredRun, lines: &mut Vec<String>) {
                 0 => String::new(),
                 bytes => format!(", {} KiB", bytes.div_ceil(1_024)),
             };
+            let spilled = match operator.spilled_bytes {
+                0 => String::new(),
+                bytes => format!(
+                    ", {} KiB in {} temporary files",
+                    bytes.div_ceil(1_024),
+                    operator.spilled_files
+                ),
+            };
             lines.push(format!(
-                "  {}: rows {} of {}, {:.3} ms of all workers{held}",
+                "  {}: rows {} of {}, {:.3} ms of all workers{held}{spilled}",
                 operator.name,
                 operator.rows_out,
                 operator.rows_in,

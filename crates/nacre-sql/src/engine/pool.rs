@@ -8,6 +8,7 @@ use nacre_exec::dispatch::{WorkerPool, WorkerPoolOptions};
 
 use super::errors::from_exec;
 use crate::error::Result;
+use crate::memory;
 
 /// Queries that each engine began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ impl EnginePool {
     /// Returns the workers.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If the system gives no thread; [`crate::ErrorKind::Open`] if a setting is no number.
     pub(super) fn workers(&self) -> Result<Arc<WorkerPool>> {
         let mut workers = self.workers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(workers) = &*workers {
@@ -53,6 +54,7 @@ impl EnginePool {
             is_pinned: false,
             memory_bytes_max: self.memory_bytes,
             flavour: Flavour::active(),
+            spill: Some(memory::spill_space()?),
         });
         let made = Arc::new(made.map_err(from_exec)?);
         *workers = Some(Arc::clone(&made));
