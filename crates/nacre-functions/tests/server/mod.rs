@@ -131,10 +131,16 @@ impl TestServer {
         answers
     }
 
-    fn run(&self, script: &str) -> Vec<String> {
+    /// Returns the client, which reads statements and writes rows with fields apart by tabs.
+    pub(crate) fn psql(&self) -> Command {
         let mut psql = self.command("psql");
         psql.args(["-XAtq", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-h"]);
         psql.arg(self.directory.path()).arg("postgres");
+        psql
+    }
+
+    fn run(&self, script: &str) -> Vec<String> {
+        let mut psql = self.psql();
         psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = psql.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();

@@ -1,0 +1,128 @@
+//! Answers of two engines, and whether they are the same.
+
+/// What a query answers.
+#[derive(Clone, Debug)]
+pub(crate) enum QueryAnswer {
+    /// Texts; null is none.
+    Rows(Vec<Vec<Option<String>>>),
+    Error {
+        state: String,
+        message: String,
+    },
+    /// The own engine does not have it.
+    NotSupported(String),
+    /// A panic or an error that no query may have.
+    Broken(String),
+    /// It took too long or needed too much memory.
+    Unanswered,
+}
+
+/// How far an answer is determined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    None,
+    /// The rows are sorted by all their columns.
+    Total,
+    /// As `Total`, and rows are left out.
+    TotalWithLimit,
+}
+
+/// How two answers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AnswerDifference {
+    Broken,
+    Rows,
+    Order,
+    /// The error is ours.
+    OurError,
+    TheirError,
+    ErrorKind,
+}
+
+/// Compares our answer with that of PostgreSQL, or with another one of ours.
+pub(crate) fn difference(
+    ours: &QueryAnswer,
+    theirs: &QueryAnswer,
+    order: RowOrder,
+) -> Option<AnswerDifference> {
+    use QueryAnswer as A;
+    match (ours, theirs) {
+        (A::Broken(_), _) | (_, A::Broken(_)) => Some(AnswerDifference::Broken),
+        (A::NotSupported(_) | A::Unanswered, _) | (_, A::NotSupported(_) | A::Unanswered) => None,
+        (A::Error { state: ours, .. }, A::Error { state: theirs, .. }) => {
+            (error_class(ours) != error_class(theirs)).then_some(AnswerDifference::ErrorKind)
+        }
+        (A::Error { .. }, A::Rows(_)) => Some(AnswerDifference::OurError),
+        (A::Rows(_), A::Error { .. }) => Some(AnswerDifference::TheirError),
+        (A::Rows(ours), A::Rows(theirs)) => rows_difference(ours, theirs, order),
+    }
+}
+
+/// Which of several errors of evaluation comes first is not defined.
+fn error_class(state: &str) -> &str {
+    match &state[..2] {
+        "21" | "22" => "22",
+        _ => &state[..2],
+    }
+}
+
+type AnswerRows = [Vec<Option<String>>];
+
+fn rows_difference(
+    ours: &AnswerRows,
+    theirs: &AnswerRows,
+    order: RowOrder,
+) -> Option<AnswerDifference> {
+    if order != RowOrder::TotalWithLimit && !is_same(&sorted(ours), &sorted(theirs)) {
+        return Some(AnswerDifference::Rows);
+    }
+    if order != RowOrder::None && !is_same(&plain(ours), &plain(theirs)) {
+        return Some(AnswerDifference::Order);
+    }
+    None
+}
+
+fn sorted(rows: &AnswerRows) -> Vec<Vec<Option<String>>> {
+    let mut rows = plain(rows);
+    rows.sort_unstable();
+    rows
+}
+
+/// Returns rows with one text for values that are equal: of those, groups and limits keep any.
+fn plain(rows: &AnswerRows) -> Vec<Vec<Option<String>>> {
+    let plain = |value: &Option<String>| value.as_deref().map(plain_text);
+    rows.iter().map(|row| row.iter().map(plain).collect()).collect()
+}
+
+fn plain_text(text: &str) -> String {
+    let is_number = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'));
+    let text = if is_number && text.bytes().filter(|byte| *byte == b'.').count() == 1 {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text.trim_end_matches(' ')
+    };
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+fn is_same(ours: &AnswerRows, theirs: &AnswerRows) -> bool {
+    let is_same_row = |ours: &Vec<Option<String>>, theirs: &Vec<Option<String>>| {
+        ours.len() == theirs.len()
+            && ours.iter().zip(theirs).all(|(ours, theirs)| match (ours, theirs) {
+                (Some(ours), Some(theirs)) => ours == theirs || is_close(ours, theirs),
+                (ours, theirs) => ours == theirs,
+            })
+    };
+    ours.len() == theirs.len()
+        && ours.iter().zip(theirs).all(|(ours, theirs)| is_same_row(ours, theirs))
+}
+
+/// Whether two texts are floats that are nearly equal: sums depend on the order of rows.
+fn is_close(ours: &str, theirs: &str) -> bool {
+    let has_float_form = |text: &str| text.contains('e') || text.len() >= 15;
+    match (ours.parse::<f64>(), theirs.parse::<f64>()) {
+        (Ok(our), Ok(their)) if has_float_form(ours) || has_float_form(theirs) => {
+            (our - their).abs() <= 1e-12 * our.abs().max(their.abs())
+        }
+        _ => false,
+    }
+}
