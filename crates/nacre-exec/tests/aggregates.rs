@@ -63,7 +63,7 @@ const ORDERED: &[&str] = &[
     "select string_agg(s, ',' order by a / (id - 3)) from t",
     "select string_agg(distinct s, ',' order by id) from t",
     "select array_agg(10 / a order by id) filter (where a <> 0) from t where id < 40",
-    "select string_agg(s, ',' order by 10 / a) filter (where a <> 0), count(distinct 10 / a) \
+    "select string_agg(s, ',' order by 10 / a, id) filter (where a <> 0), count(distinct 10 / a) \
      filter (where a <> 0) from t",
     "select string_agg(s, ',' order by 10 / a) from t",
     "select k, string_agg(s, ',' order by id) from t group by k having string_agg(s, ',' order \
@@ -331,9 +331,98 @@ const TYPES: &[&str] = &[
     "select sum(distinct case when o then n else 0 end) from t",
 ];
 
+/// Rows as values.
+const ROWS: &[&str] = &[
+    "select count(distinct (a, k)), count((a, k)), count(distinct row(s)) from t",
+    "select (a, s), row(n, d, null, o), row() from t where id < 20",
+    "select (k, o), count(*) from t group by (k, o), (k, o) order by (k, o)",
+    "select id from t order by (k, s) desc, id",
+    "select distinct (k, o) from t",
+    "select array_agg((a, s) order by id) from t where id < 9",
+    "select x from (select (a, 'x') as x from t where id < 9) u order by 1",
+    "select mode() within group (order by (k, o)), percentile_disc(0.5) within group (order by (k, \
+     s)) from t",
+    "select id, lag((a, k)) over (order by id), rank() over (order by (k, o)) from t where id < 30",
+];
+
+/// Every aggregate with every order, condition and grouping.
+fn all_clauses() -> Vec<String> {
+    let aggregates = [
+        "string_agg(s, '-' {})",
+        "array_agg(a {})",
+        "array_agg(n {})",
+        "array_agg(d {})",
+        "json_agg(c {})",
+        "count(a {})",
+        "sum(n {})",
+        "min(s {})",
+        "bit_xor(a {})",
+        "bool_or(o {})",
+        "sum(f {})",
+    ];
+    let orders = [
+        "order by id",
+        "order by k desc nulls last, id",
+        "order by s nulls first, id desc",
+        "order by f, a desc, id",
+        "order by c, d desc nulls first, id",
+    ];
+    let mut statements = Vec::new();
+    for aggregate in aggregates {
+        for order in orders {
+            let call = aggregate.replace("{}", order);
+            for filter in ["", " filter (where a > 0)"] {
+                for keys in ["k", "o", "rollup (k, o)"] {
+                    let names = if keys.len() == 1 { keys } else { "k, o" };
+                    let sql = format!("select {names}, {call}{filter} from t group by {keys}");
+                    statements.push(sql);
+                }
+            }
+        }
+    }
+    statements
+}
+
+/// Every aggregate over every frame.
+fn all_frames() -> Vec<String> {
+    let aggregates = [
+        "string_agg(s, '-')",
+        "array_agg(a)",
+        "sum(f)",
+        "max(n / 3)",
+        "bool_and(o)",
+        "count(*) filter (where o)",
+        "stddev_pop(a)",
+    ];
+    let edges = [
+        "unbounded preceding and current row",
+        "2 preceding and 1 following",
+        "current row and unbounded following",
+        "3 preceding and 2 preceding",
+        "1 following and 3 following",
+    ];
+    let mut statements = Vec::new();
+    for aggregate in aggregates {
+        for unit in ["rows", "range", "groups"] {
+            for edge in edges {
+                for exclusion in ["", " exclude current row", " exclude group", " exclude ties"] {
+                    statements.push(format!(
+                        "select id, {aggregate} over (partition by k order by id {unit} between \
+                         {edge}{exclusion}) from t where id < 40"
+                    ));
+                }
+            }
+        }
+    }
+    statements
+}
+
 fn check(statements: &[&str], least: usize) {
+    check_all(statements.iter().map(|&one| one.to_owned()).collect(), least);
+}
+
+fn check_all(statements: Vec<String>, least: usize) {
     let (database, rows) = TestDatabase::of_rows(100, 70, 40);
-    let statements: Vec<String> = statements.iter().map(|&one| one.to_owned()).collect();
     if let Some(count) = compare(&database, &rows, &statements) {
         assert!(count >= least, "only {count} statements have rows");
     }
@@ -367,6 +456,25 @@ fn values_without_vectors_are_those_of_postgresql() {
 #[test]
 fn arrays_are_made_and_taken_apart_as_in_postgresql() {
     check(ARRAYS, 10);
+}
+
+#[test]
+fn rows_are_values_as_in_postgresql() {
+    check(ROWS, ROWS.len());
+}
+
+#[test]
+fn orders_conditions_and_groups_go_together_as_in_postgresql() {
+    let statements = all_clauses();
+    let count = statements.len();
+    check_all(statements, count);
+}
+
+#[test]
+fn aggregates_see_the_rows_of_every_frame_as_in_postgresql() {
+    let statements = all_frames();
+    let count = statements.len();
+    check_all(statements, count);
 }
 
 #[test]

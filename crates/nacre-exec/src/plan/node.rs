@@ -181,8 +181,9 @@ pub enum AggregateFunction {
     DistinctState,
     /// Byte strings one behind the other, in any order; an empty one of none.
     Collect,
-    /// Sums of floats, as the bytes of six floats: see [`nacre_functions::aggregates::PairMoments`].
-    /// The argument has the bytes of one, of two or of such sums.
+    /// Sums of floats, as the bytes of six floats, those of
+    /// [`PairMoments`](nacre_functions::aggregates::PairMoments). The argument has the bytes of one,
+    /// of two or of such sums.
     Moments(MomentKind),
 }
 

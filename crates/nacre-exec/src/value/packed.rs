@@ -51,7 +51,9 @@ pub(crate) fn is_packed_type(sql_type: SqlType) -> bool {
         | TypeKind::Bit(_)
         | TypeKind::Varbit(_)
         | TypeKind::Name
-        | TypeKind::Char => true,
+        | TypeKind::Char
+        // The binder makes rows of types that have keys.
+        | TypeKind::Record => true,
         TypeKind::Oid(oid) => SqlType::new(oid) == SqlType::OID,
         TypeKind::Array(element) => is_element_type(element),
         _ => false,

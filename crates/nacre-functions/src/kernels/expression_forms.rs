@@ -1,4 +1,4 @@
-//! What the grammar has instead of functions: ARRAY, subscripts, and ANY and ALL of an array.
+//! What the grammar has instead of functions: ARRAY, ROW, subscripts, and ANY and ALL of an array.
 //!
 //! Each is an entry like those of the catalog, of an OID that `pg_proc` does not have, so that all
 //! that calls functions has it, too. A call by name does not find it.
@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use nacre_types::catalog::TypeOid;
-use nacre_types::{ArrayDimension, SqlArray, SqlType, SqlValue, ValueError};
+use nacre_types::{ArrayDimension, SqlArray, SqlRecord, SqlType, SqlValue, ValueError};
 
 use super::arguments::array;
 use super::{KernelContext, ScalarKernel, compare_values};
@@ -22,7 +22,8 @@ const ANY_ARRAY: TypeOid = TypeOid(2277);
 /// Symbols of comparisons.
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
-const FORMS: [(&str, ScalarKernel); 16] = [
+const FORMS: [(&str, ScalarKernel); 17] = [
+    ("row", ScalarKernel::total(row_of)),
     ("array", ScalarKernel::total(|values, context| array_of(values.to_vec(), context))),
     ("array of arrays", ScalarKernel::partial(array_of_arrays)),
     ("subscript", ScalarKernel::total(|values, _| element_at(values))),
@@ -69,6 +70,11 @@ pub fn array_form(is_of_arrays: bool) -> Option<&'static FunctionEntry> {
     form(if is_of_arrays { "array of arrays" } else { "array" })
 }
 
+/// Returns what makes a row of values.
+pub fn row_form() -> Option<&'static FunctionEntry> {
+    form("row")
+}
+
 /// Returns what takes an element of an array by its subscripts.
 pub fn subscript_form() -> Option<&'static FunctionEntry> {
     form("subscript")
@@ -89,6 +95,12 @@ pub fn quantified_form(symbol: &str, is_all: bool) -> Option<&'static FunctionEn
 pub(super) fn form_kernel(oid: u32) -> Option<ScalarKernel> {
     let index = oid.checked_sub(FIRST_OID)?;
     FORMS.get(index as usize).map(|(_, kernel)| *kernel)
+}
+
+fn row_of(values: &[SqlValue], context: &KernelContext<'_>) -> Result<SqlValue, ValueError> {
+    let types = context.argument_types.iter().map(|own| own.without_modifier());
+    let fields = types.zip(values.iter().cloned()).collect();
+    Ok(SqlValue::Record(Box::new(SqlRecord::new(fields))))
 }
 
 fn array_of(elements: Vec<SqlValue>, context: &KernelContext<'_>) -> Result<SqlValue, ValueError> {

@@ -54,8 +54,8 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ("isfinite(interval)", ScalarKernel::total(|_, _| Ok(SqlValue::Boolean(true)))),
 ];
 
-/// Makes an interval of years, months, weeks, days, hours, minutes and seconds. Months and days wrap
-/// at 32 bits, as in PostgreSQL.
+/// Makes an interval of years, months, weeks, days, hours, minutes and seconds. Months and days
+/// wrap at 32 bits, as in PostgreSQL.
 fn made_of_fields(values: &[SqlValue], _: &KernelContext<'_>) -> Result<SqlValue, ValueError> {
     let field = |index| int4(values, index);
     let seconds = double(values, 6)?;

@@ -166,6 +166,9 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ChosenCall, BindError> {
         let types: Vec<TypeOid> = arguments.iter().map(|one| one.sql_type.oid()).collect();
+        if types.iter().filter(|oid| **oid == TypeOid::RECORD).count() > 1 {
+            return Err(BindError::not_supported("calls of several rows", range));
+        }
         let call =
             CallSignature { name, arguments: &types, argument_names: &[], is_variadic: false };
         let resolved = resolve_function(call)

@@ -112,6 +112,10 @@ impl Binder<'_> {
             let message = format!("{word} types {first} and {second} cannot be matched");
             BindError::new("42804", message, expressions[error.index].range)
         })?;
+        if common == TypeOid::RECORD && expressions.len() > 1 {
+            // Rows of different columns may come together, which are refused when they compare.
+            return Err(BindError::not_supported("rows of several shapes", expressions[0].range));
+        }
         let mut own = expressions.iter().map(|one| one.sql_type);
         let first = own.next().filter(|first| first.oid() == common);
         let shared = first.filter(|first| own.all(|next| next == *first));

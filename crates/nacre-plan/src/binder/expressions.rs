@@ -132,6 +132,7 @@ impl Binder<'_> {
             ExpressionKind::Parameter(number) => self.bind_parameter(*number, range),
             ExpressionKind::Column(path) => self.bind_path(path, place, range),
             ExpressionKind::Array(nodes) => self.bind_array(nodes, None, place, range),
+            ExpressionKind::Row { items, .. } => self.bind_row(items, place, range),
             ExpressionKind::Indirection { operand, steps } => {
                 let operand = self.bind(operand, place)?;
                 self.bind_subscripts(operand, steps, place, range)

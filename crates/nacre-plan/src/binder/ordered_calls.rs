@@ -12,7 +12,7 @@ use nacre_functions::coercion::common_type;
 use nacre_syntax::SourceRange;
 use nacre_syntax::{CallArguments, FunctionCall, SetQuantifier, SortItem};
 use nacre_types::SqlType;
-use nacre_types::catalog::CastContext;
+use nacre_types::catalog::{CastContext, TypeOid};
 
 use super::Binder;
 use super::calls::{ChosenCall, ChosenFunction, OrderedCall, nested_error};
@@ -150,6 +150,9 @@ impl Binder<'_> {
             let types = [value.sql_type.oid(), own.sql_type.oid()];
             let common = common_type(&types)
                 .map_err(|_| BindError::not_supported("values of different types", range))?;
+            if common == TypeOid::RECORD {
+                return Err(BindError::not_supported("hypothetical rows of rows", range));
+            }
             let common = SqlType::new(common);
             let (own_range, value_range) = (own.range, value.range);
             row.push(self.coerce(own, common, CastContext::Implicit, own_range)?);

@@ -60,6 +60,9 @@ impl Binder<'_> {
             return self.bind_row_is_null(row, is_negated, place, range);
         }
         let operand = self.bind(operand, place)?;
+        if operand.sql_type == SqlType::RECORD {
+            return Err(BindError::not_supported("tests of rows", range));
+        }
         let (value, word) = match test {
             ValueTest::Null => {
                 let operand = self.settle(operand)?;

@@ -1,4 +1,4 @@
-//! Comparisons of rows that are written out, value by value.
+//! Rows that are written out: as values, and compared value by value.
 //!
 //! ```text
 //! (a, b) = (c, d)                a = c and b = d
@@ -6,6 +6,7 @@
 //! (a, b) in ((1, 2), (3, 4))     (a = 1 and b = 2) or (a = 3 and b = 4)
 //! ```
 
+use nacre_functions::kernels::row_form;
 use nacre_syntax::SourceRange;
 use nacre_syntax::{ExpressionKind, ExpressionNode};
 use nacre_types::SqlType;
@@ -13,6 +14,7 @@ use nacre_types::SqlType;
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::operators::BoundOperator;
+use super::ordering::require_operator;
 use super::predicates::negated_if;
 use crate::algebra::{ScalarExpression, ScalarKind};
 use crate::error::BindError;
@@ -42,6 +44,28 @@ fn joined(mut all: Vec<ScalarExpression>, is_and: bool, range: SourceRange) -> S
 }
 
 impl Binder<'_> {
+    /// Binds a row as a value.
+    pub(super) fn bind_row(
+        &mut self,
+        items: &[ExpressionNode],
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let mut arguments = Vec::with_capacity(items.len());
+        for item in items {
+            let value = self.bind(item, place)?;
+            let value = self.settle(value)?;
+            if require_operator("<", value.sql_type, value.range).is_err() {
+                return Err(BindError::not_supported("rows of values without an order", range));
+            }
+            arguments.push(value);
+        }
+        let unknown = || BindError::not_supported("rows as values", range);
+        let function = row_form().ok_or_else(unknown)?;
+        let kind = ScalarKind::Function { function, arguments };
+        Ok(ScalarExpression::new(kind, SqlType::RECORD, range))
+    }
+
     /// Binds a comparison of two rows.
     pub(super) fn bind_row_comparison(
         &mut self,
