@@ -1,5 +1,5 @@
-//! Rows that no table has: constant ones, series, those that are kept, those that are handed on more
-//! than once, and those that are made of others again and again.
+//! Rows that no table has: constant ones, series and sets, those that are kept, those that are
+//! handed on more than once, and those that are made of others again and again.
 
 mod collected;
 mod constant;

@@ -40,42 +40,42 @@ const RECURSIVE: &[&str] = &[
     "with recursive r (n, m) as (select 1, 1 union select n, 3 - m from r) select n, m from r",
     "with recursive r as (select 1 as a, 1 as b union all select a + 1, b * 2 from r where a < 9) \
      select a, b from r",
-    "with recursive r (n, s) as (select 1, 'a'::text union all select n + 1, s || 'b' from r where \
-     n < 6) select n, s from r",
+    "with recursive r (n, s) as (select 1, 'a'::text union all select n + 1, s || 'b' from r \
+     where n < 6) select n, s from r",
     "with recursive r (n) as (select 1.5 union all select n * 1.1 from r where n < 20) select n \
      from r",
-    "with recursive r (n) as (values (1.0), (1.00), (2.5) union select n / 2 from r where n > 0.4) \
-     select count(*), sum(n) from r",
+    "with recursive r (n) as (values (1.0), (1.00), (2.5) union select n / 2 from r where n > \
+     0.4) select count(*), sum(n) from r",
     "with recursive r (id, depth) as (select id, 0 from t where id = 1 union all select t.id, \
      r.depth + 1 from t join r on t.a = r.id % 7 and t.id > r.id where r.depth < 2) select depth, \
      count(*), min(id) from r group by depth",
-    "with recursive r (a) as (select a from t where id < 5 union select t.k::integer from t join r \
-     on t.a = r.a) select a from r",
-    "with recursive r (a) as (select a from t where id < 9 union select k::integer from t, r where \
-     t.a = r.a and k is not null) select count(*) from r",
+    "with recursive r (a) as (select a from t where id < 5 union select t.k::integer from t join \
+     r on t.a = r.a) select a from r",
+    "with recursive r (a) as (select a from t where id < 9 union select k::integer from t, r \
+     where t.a = r.a and k is not null) select count(*) from r",
     "with recursive r (n) as (select 1::bigint union all select max(id) from (select id from t, r \
      where t.id = r.n + 1) s having max(id) < 6) select n from r",
-    "with recursive r (n) as (select 1 union all select n + 1 from r where n < 3), s (m) as (select \
-     n from r union all select m + 10 from s where m < 20) select m from s",
+    "with recursive r (n) as (select 1 union all select n + 1 from r where n < 3), s (m) as \
+     (select n from r union all select m + 10 from s where m < 20) select m from s",
     "with recursive r (n) as (select 1 union all select n + 1 from r where n < 5) select x.n, y.n \
      from r x join r y on x.n = y.n + 1",
     "with recursive r (n) as (select 1 union all select n + 1 from r where n < 50) select t.id, n \
      from t join r on t.id = r.n where t.a = 3",
-    "with recursive r (n) as (select 1 union all select n + 1 from r where n < 5) select id from t \
-     where id in (select n from r)",
+    "with recursive r (n) as (select 1 union all select n + 1 from r where n < 5) select id from \
+     t where id in (select n from r)",
     "with recursive c as (select a from t where id < 9) select count(*) from c",
-    "with recursive c as (select a from t where id < 9 union select k from t) select count(*) from \
-     c",
-    "with recursive r (n) as (select 1 union all (select n + 1 from r where n < 5 order by 1 limit \
-     1)) select n from r",
+    "with recursive c as (select a from t where id < 9 union select k from t) select count(*) \
+     from c",
+    "with recursive r (n) as (select 1 union all (select n + 1 from r where n < 5 order by 1 \
+     limit 1)) select n from r",
     "with recursive r (n) as (select null::integer union select n from r) select n from r",
-    "with recursive r (d) as (select date '2020-01-30' union all select d + 1 from r where d < date \
-     '2020-02-03') select d from r",
+    "with recursive r (d) as (select date '2020-01-30' union all select d + 1 from r where d < \
+     date '2020-02-03') select d from r",
     "with recursive r (o) as (select true union select not o from r) select o from r",
     "with recursive r (f) as (select 0::double precision union select -f from r) select count(*) \
      from r",
-    "select count(*) from (with recursive r (n) as (select 1 union all select n + 1 from r where n \
-     < 9) select n from r) s",
+    "select count(*) from (with recursive r (n) as (select 1 union all select n + 1 from r where \
+     n < 9) select n from r) s",
     "with recursive r (n) as (select 0 union all select row_number() over ()::integer + n from r \
      where n < 5) select n from r",
     "with recursive r (n) as (select 5 union all select 6 / (n - 3) from r) select n from r",
@@ -103,32 +103,32 @@ const VALUES: &[&str] = &[
     "select count(*) from t group by a having count(*) > (select k from t where id = 5)",
     "select o.id, case when o.id > 3 then (select i.a from t i where i.id = o.id) end from t o \
      where o.id < 9",
-    "select o.id, case when o.a = 3 then (select i.id from t i where i.a = o.a) end from t o where \
-     o.id < 3 and o.a <> 3",
-    "select o.id, (select i.s from t i where i.id = o.id) from t o where o.id < 20 order by 1 limit \
-     3",
-    "select o.id, (select i.o from t i where i.id = o.id), (select i.c from t i where i.id = o.id) \
-     from t o where o.id < 9 order by 1 limit 3",
-    "select x from (select o.id, (select i.n from t i where i.id = o.id) as x from t o) s where id \
-     < 9",
+    "select o.id, case when o.a = 3 then (select i.id from t i where i.a = o.a) end from t o \
+     where o.id < 3 and o.a <> 3",
+    "select o.id, (select i.s from t i where i.id = o.id) from t o where o.id < 20 order by 1 \
+     limit 3",
+    "select o.id, (select i.o from t i where i.id = o.id), (select i.c from t i where i.id = \
+     o.id) from t o where o.id < 9 order by 1 limit 3",
+    "select x from (select o.id, (select i.n from t i where i.id = o.id) as x from t o) s where \
+     id < 9",
     "select x from (select o.id, (select i.id from t i where i.a = o.a) as x from t o) s where id \
      < 9",
-    "select p.id, q.id from t p left join t q on p.id = q.id and q.a > (select min(a) from t) where \
-     p.id < 9",
-    "select p.id, q.id from t p left join t q on p.id = q.id and exists (select from t i where i.k \
-     = q.a) where p.id < 20",
-    "select p.id, q.id from t p left join t q on p.id = q.id and exists (select from t i where i.k \
-     = p.a) where p.id < 20",
-    "select p.id, q.id from t p full join t q on p.id = q.id + 1 and p.a in (select k from t where \
-     id < 30) where p.id < 20 or q.id < 20",
+    "select p.id, q.id from t p left join t q on p.id = q.id and q.a > (select min(a) from t) \
+     where p.id < 9",
+    "select p.id, q.id from t p left join t q on p.id = q.id and exists (select from t i where \
+     i.k = q.a) where p.id < 20",
+    "select p.id, q.id from t p left join t q on p.id = q.id and exists (select from t i where \
+     i.k = p.a) where p.id < 20",
+    "select p.id, q.id from t p full join t q on p.id = q.id + 1 and p.a in (select k from t \
+     where id < 30) where p.id < 20 or q.id < 20",
     "values ((select max(id) from t), 1), (2, (select count(*) from t))",
     "select * from (values (1, (select min(a) from t)), (2, 3)) v (x, y) where y < 100",
-    "with v as (select a, rank() over (order by a, id) as place from t) select x.place, y.a from v \
-     x, v y, v z where x.place = y.place + 1 and z.place = x.place - 1 and x.place < 9",
-    "with v as (select a, count(*) as m from t group by a) select x.a from v x join v y on x.m + 1 \
-     = y.m - 1",
-    "with v as (select a, n / k as q from t where k <> 0) select x.a, y.q from v x join v y on x.a \
-     = y.a where x.q > 1",
+    "with v as (select a, rank() over (order by a, id) as place from t) select x.place, y.a from \
+     v x, v y, v z where x.place = y.place + 1 and z.place = x.place - 1 and x.place < 9",
+    "with v as (select a, count(*) as m from t group by a) select x.a from v x join v y on x.m + \
+     1 = y.m - 1",
+    "with v as (select a, n / k as q from t where k <> 0) select x.a, y.q from v x join v y on \
+     x.a = y.a where x.q > 1",
     "with v as (select a, n / (k - k) as q from t) select x.a from v x join v y on x.a = y.a",
 ];
 
@@ -138,6 +138,7 @@ const SETS: &[&str] = &[
     "select id, generate_series(1, a) from t where id < 30",
     "select id, generate_series(1, 3) from t order by id limit 4",
     "select id, generate_series(1, 3) as g from t where id < 9 order by g desc, id limit 4",
+    "select id, generate_series(1, 3) from t where id > 4 order by id fetch first 2 rows with ties",
     "select generate_series(1, 3), generate_series(1, 2), 7",
     "select generate_series(1, 3) + 10 * generate_series(1, 2)",
     "select generate_series(1, generate_series(1, 3))",
@@ -150,16 +151,16 @@ const SETS: &[&str] = &[
     "select generate_series(2147483646, 2147483647)",
     "select id, generate_series(1, 3) from t limit 5",
     "select unnest(string_to_array(s, 'a')) from t where id < 30",
-    "select id, x from t, unnest(string_to_array(s, 'a')) with ordinality u (x, place) where id < 30 \
-     and place > 1",
+    "select id, x from t, unnest(string_to_array(s, 'a')) with ordinality u (x, place) where id < \
+     30 and place > 1",
     "select id, x from t, string_to_table(s, 'a') x where id < 30",
     "select string_to_table('a,b,,c', ',', ''), string_to_table('xyz', null)",
     "select t.id, g from t, generate_series(1, t.a) g where t.id < 30",
-    "select t.id, g, n from t, generate_series(t.a, t.a + 2) with ordinality as s (g, n) where t.id \
-     < 30",
+    "select t.id, g, n from t, generate_series(t.a, t.a + 2) with ordinality as s (g, n) where \
+     t.id < 30",
     "select t.id, g from t left join lateral generate_series(1, t.a) g on true where t.id < 30",
     "select t.id, g from t left join lateral generate_series(1, t.a) g on g > 2 where t.id < 30",
-    "select p.id, g from t p join t q on p.id = q.a, generate_series(q.a, q.a + 1) g where p.id < 5",
+    "select p.id, g from t p join t q on p.id = q.a, generate_series(q.a, 7) g where p.id < 5",
     "select * from rows from (generate_series(1, 3), string_to_table('a,b', ',')) with ordinality",
     "select * from rows from (generate_series(1, 2), generate_series(5, 7)) as r (x, y)",
     "select g from generate_series(timestamp '2020-01-31', timestamp '2020-06-30', interval '1 \
@@ -173,26 +174,27 @@ const SETS: &[&str] = &[
     "select id from t where exists (select from generate_series(1, t.a) g where g = 3) and id < 60",
     "select g from (select generate_series(1, 9) as g) s where g % 2 = 0",
     "select count(*) from (select id, generate_series(1, 3) as g from t) s where id < 5",
-    "with recursive r (n) as (select 1 union all select n + generate_series(1, 2) from r where n < \
-     4) select n from r",
+    "with recursive r (n) as (select 1 union all select n + generate_series(1, 2) from r where n \
+     < 4) select n from r",
 ];
 
 /// Statements as those of TPC-DS that are hard.
 const BENCHMARK: &[&str] = &[
     "with v as (select a, k, st, mean, case mean when 0 then null else st / mean end as cov from \
      (select a, k, stddev_samp(id) * 1.000 as st, avg(id) as mean from t group by a, k) s where \
-     case mean when 0 then 0 else st / mean end > 0.1) select x.a, x.k, x.mean, x.cov, y.cov from v \
-     x, v y where x.a = y.a and x.k = 1 and y.k = 1 + 1",
-    "with v as (select a, k, sum(n) as total, avg(sum(n)) over (partition by a) as mean, rank() over \
-     (partition by a order by k) as rn from t group by a, k), w as (select v.a, v.k, v.mean, \
+     case mean when 0 then 0 else st / mean end > 0.1) select x.a, x.k, x.mean, x.cov, y.cov from \
+     v x, v y where x.a = y.a and x.k = 1 and y.k = 1 + 1",
+    "with v as (select a, k, sum(n) as total, avg(sum(n)) over (partition by a) as mean, rank() \
+     over (partition by a order by k) as rn from t group by a, k), w as (select v.a, v.k, v.mean, \
      v.total, p.total as before, q.total as after from v, v p, v q where v.a = p.a and v.a = q.a \
      and v.rn = p.rn + 1 and v.rn = q.rn - 1) select * from w where k = 3 and mean > 0 and case \
-     when mean > 0 then abs(total - mean) / mean else null end > 0.1 order by total - mean, 1, 2, 3 \
-     limit 100",
+     when mean > 0 then abs(total - mean) / mean else null end > 0.1 order by total - mean, 1, 2, \
+     3 limit 100",
     "with r as (select a, sum(n) as revenue from t where k between (select distinct k + 1 from t \
      where id = 6) and (select distinct k + 3 from t where id = 6) group by a), s as (select \
-     cast(round(revenue / 50) as int) as segment from r) select segment, count(*) as m, segment * 50 \
-     as base from s group by segment order by segment nulls first, m nulls first, base limit 100",
+     cast(round(revenue / 50) as int) as segment from r) select segment, count(*) as m, segment * \
+     50 as base from s group by segment order by segment nulls first, m nulls first, base limit \
+     100",
     "select p.s, count(*) as m from t p, t q where p.id = q.a and q.k = (select distinct k from t \
      where id = 8) and p.n > 0.2 * (select avg(j.n) from t j where j.a = p.a) group by p.s having \
      count(*) >= 1 order by m nulls first, p.s nulls first limit 100",
@@ -215,7 +217,8 @@ fn answers_are_those_of_postgresql() {
 }
 
 /// Never ends.
-const ENDLESS: &str = "with recursive r (n) as (select 1 union all select n % 1000 + 1 from r) select count(*) from r";
+const ENDLESS: &str = "with recursive r (n) as (select 1 union all select n % 1000 + 1 from r) \
+                       select count(*) from r";
 
 fn plan_of(database: &TestDatabase, sql: &str) -> PhysicalPlan {
     let plan = optimize(database.bind(sql), database);

@@ -3,6 +3,7 @@
 //! An operator is lowered with the columns that those above it need, so that a scan reads no other.
 
 use nacre_column::CompareOp;
+use nacre_functions::catalog::FunctionEntry;
 use nacre_plan::algebra::{
     AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant, RelationalOperator,
     ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
@@ -71,17 +72,7 @@ fn lower_operator(
             lower_scan(relations, relation, columns, needed, &[])
         }
         RelationalOperator::Series { function, arguments, column, ordinality } => {
-            let counted = lower_series(function, arguments, [Some(*column), *ordinality], needed);
-            match counted {
-                Err(LoweringError::NotSupported { .. }) => {
-                    let (result, arguments) = (SqlType::new(function.result), arguments.clone());
-                    let (column, function) = (*column, *function);
-                    let one = SetFunctionColumn { column, function, arguments, result };
-                    let input = RelationalOperator::SingleRow;
-                    lower_expand(relations, &input, &[one], *ordinality, needed)
-                }
-                counted => counted,
-            }
+            lower_whole_series(relations, (function, arguments), (*column, *ordinality), needed)
         }
         RelationalOperator::Expand { input, functions, ordinality } => {
             lower_expand(relations, input, functions, *ordinality, needed)
@@ -135,6 +126,24 @@ fn lower_operator(
             let offset = row_count(offset.as_ref())?.unwrap_or(0);
             lower_limit(relations, input, needed, RowRange { offset, rows_max })
         }
+    }
+}
+
+/// Lowers a series: one that is not counted as a set of a single row.
+fn lower_whole_series(
+    relations: &dyn StoredRelations,
+    (function, arguments): (&'static FunctionEntry, &[ScalarExpression]),
+    (column, ordinality): (ColumnId, Option<ColumnId>),
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
+    match lower_series(function, arguments, [Some(column), ordinality], needed) {
+        Err(LoweringError::NotSupported { .. }) => {
+            let (result, arguments) = (SqlType::new(function.result), arguments.to_vec());
+            let set = SetFunctionColumn { column, function, arguments, result };
+            let input = RelationalOperator::SingleRow;
+            lower_expand(relations, &input, &[set], ordinality, needed)
+        }
+        counted => counted,
     }
 }
 
@@ -341,8 +350,8 @@ pub(super) fn filter(
     })
 }
 
-/// Whether expressions that may fail do so for a row that a LIMIT above would have left out. What is
-/// computed once fails with the first row.
+/// Whether expressions that may fail do so for a row that a LIMIT above would have left out. What
+/// is computed once fails with the first row.
 fn rows_may_fail(
     input: &LoweredRelation,
     expressions: &[&ScalarExpression],

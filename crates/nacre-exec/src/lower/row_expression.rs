@@ -109,14 +109,6 @@ impl RowExpression {
             ScalarKind::Column(column) => return read(*column, sql_type),
             ScalarKind::Constant(value) => Self::Constant(value.0.clone()),
             ScalarKind::Proven(inner) => return Self::compile(inner, read),
-            ScalarKind::Once(reference) => {
-                let KnownOnce { value, form, .. } = ask_for(*reference).ok()?;
-                Self::Once { value, form, sql_type }
-            }
-            ScalarKind::OnlyValue { value, count } => Self::OnlyValue {
-                value: compile_box(value, read)?,
-                count: compile_box(count, read)?,
-            },
             ScalarKind::Operator { operator, operands } => {
                 let function = find_function(operator.function)?;
                 return compile_call(function, operands, sql_type, read);
@@ -173,7 +165,7 @@ impl RowExpression {
                 let arguments = compile_all(arguments, read)?;
                 Self::Extreme { arguments, is_greatest: *is_greatest, sql_type }
             }
-            _ => return None,
+            _ => return compile_query_value(expression, read),
         })
     }
 
@@ -362,6 +354,25 @@ fn compile_box(
     read: &mut ColumnReader<'_>,
 ) -> Option<Box<RowExpression>> {
     RowExpression::compile(expression, read).map(Box::new)
+}
+
+/// Makes the value of a query.
+fn compile_query_value(
+    expression: &ScalarExpression,
+    read: &mut ColumnReader<'_>,
+) -> Option<RowExpression> {
+    let sql_type = expression.sql_type;
+    match &expression.kind {
+        ScalarKind::Once(reference) => {
+            let KnownOnce { value, form, .. } = ask_for(*reference).ok()?;
+            Some(RowExpression::Once { value, form, sql_type })
+        }
+        ScalarKind::OnlyValue { value, count } => {
+            let (value, count) = (compile_box(value, read)?, compile_box(count, read)?);
+            Some(RowExpression::OnlyValue { value, count })
+        }
+        _ => None,
+    }
 }
 
 /// Makes a call of a function; its arguments without inputs are computed at once.

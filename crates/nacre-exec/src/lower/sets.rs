@@ -1,5 +1,5 @@
-//! Functions of sets: their arguments are evaluated on SQL values, and values made as they are asked
-//! for.
+//! Functions of sets: their arguments are evaluated on SQL values, and values made as they are
+//! asked for.
 
 use std::sync::Arc;
 

@@ -1,12 +1,12 @@
 //! Rows of a recursion, as they are asked for.
 //!
 //! 1. The first side makes rows; they are handed on, and are the working table.
-//! 2. When all are handed on, the recursive side makes rows of the working table, which they become.
+//! 2. When all are handed on, the recursive side makes rows of the working table; they become it.
 //! 3. Without rows it ends.
 //!
-//! A side runs to its end in the thread that asks. If the recursive side fails and makes rows of one
-//! row after the other, it runs again for each row, so that those before the error are handed on, as
-//! in PostgreSQL.
+//! A side runs to its end in the thread that asks. If the recursive side fails and makes rows of
+//! one row after the other, it runs again for each row, so that those before the error are handed
+//! on, as in PostgreSQL.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

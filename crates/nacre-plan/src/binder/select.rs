@@ -132,7 +132,8 @@ impl Binder<'_> {
         order: &mut Vec<BoundSortItem>,
     ) -> Result<RelationalOperator, BindError> {
         let is_all = core.distinct == DistinctClause::All;
-        let wants_places = is_all && !order.is_empty();
+        let has_ties = matches!(query.limit, Some(RowLimit::WithTies(_)));
+        let wants_places = is_all && !order.is_empty() && !has_ties;
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         let (root, places) = self.expand_sets(root, values.collect(), wants_places)?;

@@ -1,5 +1,5 @@
-//! Functions of sets among the outputs of SELECT: all that are nested equally deep give their values
-//! side by side, those within others first.
+//! Functions of sets among the outputs of SELECT: all that are nested equally deep give their
+//! values side by side, those within others first.
 //!
 //! ```text
 //! select a, unnest(x), generate_series(1, 3)    Expand [unnest, generate_series]

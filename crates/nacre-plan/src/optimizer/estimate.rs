@@ -103,10 +103,7 @@ impl<'s> RowEstimator<'s> {
                 rows
             }
             RelationalOperator::Sort { .. } => input,
-            RelationalOperator::Limit { count, .. } => {
-                let count = count.as_ref().and_then(axis_value);
-                count.map_or(input, |count| input.min(count))
-            }
+            RelationalOperator::Limit { count, .. } => limited_rows(count.as_ref(), input),
             RelationalOperator::SetOperation { variant, columns, inputs: all } => {
                 let rows = match variant {
                     SetVariant::UnionAll => inputs.iter().sum(),
@@ -224,6 +221,11 @@ impl<'s> RowEstimator<'s> {
         });
         (1.0 / damped_product(parts.collect())).min(rows)
     }
+}
+
+/// Returns how many rows a LIMIT leaves.
+fn limited_rows(count: Option<&ScalarExpression>, rows: f64) -> f64 {
+    count.and_then(axis_value).map_or(rows, |count| rows.min(count))
 }
 
 /// Returns how many values there are from the first argument to the second one.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! select x from (select 1 / a as x, b from t) s where b > 0 and x < 3
-//! Filter [b > 0 and x < 3] <- Compute [x]      becomes      Compute [x] <- Filter [b > 0 and 1 / a < 3]
+//! Filter [b > 0 and x < 3] <- Compute [x]   is   Compute [x] <- Filter [b > 0 and 1 / a < 3]
 //! ```
 //!
 //! Columns of a side that a join fills up with nulls stay where they are, and so do those below

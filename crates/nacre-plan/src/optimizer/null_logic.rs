@@ -106,16 +106,7 @@ pub(super) fn possible_outcomes(
             null_if(arguments.iter().all(|one| of(one).is_only_null()))
         }
         ScalarKind::Proven(inner) => of(inner),
-        ScalarKind::UnknownLiteral(_)
-        | ScalarKind::Once(_)
-        | ScalarKind::OnlyValue { .. }
-        | ScalarKind::Parameter(_)
-        | ScalarKind::IsDistinct { .. }
-        | ScalarKind::Case { .. }
-        | ScalarKind::Aggregate(_)
-        | ScalarKind::Subquery(_)
-        | ScalarKind::Window { .. }
-        | ScalarKind::Grouping(_) => PossibleOutcomes::ANY,
+        _ => PossibleOutcomes::ANY,
     }
 }
 

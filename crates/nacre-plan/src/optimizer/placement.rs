@@ -106,21 +106,6 @@ impl PlacementPass {
                     RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column };
                 with_filter(operator, expressions(pending))
             }
-            RelationalOperator::Expand { input, functions, ordinality } => {
-                let is_own = |column: ColumnId| {
-                    functions
-                        .iter()
-                        .map(|one| one.column)
-                        .chain(ordinality)
-                        .any(|one| one == column)
-                };
-                let (kept, moved) = pending
-                    .into_iter()
-                    .partition(|one| columns_of(&one.expression).into_iter().any(is_own));
-                let input = Box::new(self.place(*input, range.input(), moved));
-                let expanded = RelationalOperator::Expand { input, functions, ordinality };
-                with_filter(expanded, expressions(kept))
-            }
             RelationalOperator::Sort { input, keys } => {
                 let input = Box::new(self.place(*input, range.input(), pending));
                 RelationalOperator::Sort { input, keys }
@@ -159,6 +144,9 @@ impl PlacementPass {
         range: PlaceRange,
         pending: Vec<PendingCondition>,
     ) -> RelationalOperator {
+        if let RelationalOperator::Expand { .. } = operator {
+            return self.place_at_sets(operator, range, pending);
+        }
         let ranges = range.inputs(&operator);
         let RelationalOperator::SetOperation { variant, columns, inputs } = &mut operator else {
             return with_filter(operator, expressions(pending));
@@ -176,6 +164,24 @@ impl PlacementPass {
             input.operator = self.place(below, range, self.pending(conditions));
         }
         with_filter(operator, kept)
+    }
+
+    /// Gives the input of functions of sets the conditions on its own columns.
+    fn place_at_sets(
+        &self,
+        mut operator: RelationalOperator,
+        range: PlaceRange,
+        pending: Vec<PendingCondition>,
+    ) -> RelationalOperator {
+        let own = operator.own_columns();
+        let (kept, mut moved): (Vec<_>, Vec<_>) = pending
+            .into_iter()
+            .partition(|one| columns_of(&one.expression).iter().any(|one| own.contains(one)));
+        for input in operator.inputs_mut() {
+            let below = std::mem::replace(input, RelationalOperator::SingleRow);
+            *input = self.place(below, range.input(), std::mem::take(&mut moved));
+        }
+        with_filter(operator, expressions(kept))
     }
 
     fn place_at_join(&self, join: OpenJoin, pending: Vec<PendingCondition>) -> RelationalOperator {
