@@ -232,15 +232,14 @@ impl GroupSink {
         // Rows and heap double when they grow, and a row has 16 bytes of slots at most.
         let bytes = |page: &SpilledPage| 2 * page.extent.bytes() + page.words / plan.row_words * 16;
         let bytes: usize = pages.iter().map(bytes).sum();
-        if !spill.hold(&mut reservation, bytes) {
-            if let Some(split) = split_pages(spill, plan, pages, 0, level)?
-                && !split.is_single
-            {
-                for pages in &split.parts {
-                    self.count_distinct(spill, aggregate, pages, table, level + 1)?;
-                }
-                return Ok(());
+        if !spill.hold(&mut reservation, bytes)
+            && let Some(split) = split_pages(spill, plan, pages, 0, level)?
+            && !split.is_single
+        {
+            for pages in &split.parts {
+                self.count_distinct(spill, aggregate, pages, table, level + 1)?;
             }
+            return Ok(());
         }
         let (mut set, mut scratch) = (DistinctMerge::new(&self.plan, aggregate, plan), Vec::new());
         for page in pages {
