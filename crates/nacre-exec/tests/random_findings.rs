@@ -16,7 +16,7 @@ fn check_counts(cases: &[(&str, &str)]) {
     }
 }
 
-/// Errors were raised for rows (22P02, 22012), 2026-11-26: what a constant decides is not evaluated.
+/// Errors were raised for rows, 22P02 and 22012, 2026-11-26: what a constant decides is not run.
 #[test]
 fn nothing_is_evaluated_beside_a_constant_that_decides() {
     check_counts(&[
