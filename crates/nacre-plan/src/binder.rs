@@ -19,6 +19,7 @@ mod coercions;
 mod conditionals;
 mod expressions;
 mod first_rows;
+mod folding;
 mod grouping;
 mod joins;
 mod labels;
@@ -194,11 +195,15 @@ fn bind_sharing(
         windows: Vec::new(),
     };
     let bound = binder.bind_query(query);
-    let Binder { columns, parameters, common_queries: common, unshared, uses, .. } = binder;
-    let bound = match (bound, unshared) {
+    let Binder { columns, parameters, common_queries: mut common, unshared, uses, .. } = binder;
+    let mut bound = match (bound, unshared) {
         (Ok(_), Some(error)) => Err(error),
         (bound, _) => bound,
     };
+    common.iter_mut().for_each(|query| folding::fold_decided(&mut query.root));
+    if let Ok((root, _)) = &mut bound {
+        folding::fold_decided(root);
+    }
     let plan = |(root, outputs)| QueryPlan { columns, common, root, outputs, parameters };
     (bound.map(plan), uses)
 }

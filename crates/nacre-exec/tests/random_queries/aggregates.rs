@@ -59,7 +59,7 @@ impl QueryWriter<'_> {
             T::Double if self.one_in(2) => self.pick(&["sum", "avg"]),
             T::Real if self.one_in(2) => "sum",
             T::Boolean => self.pick(&["bool_and", "bool_or", "every"]),
-            T::Text if may_be_distinct && self.one_in(2) => {
+            T::Text if may_be_distinct && self.features.has_rare && self.one_in(2) => {
                 let value = self.value(T::Text, 0).text();
                 let call = format!("string_agg({value}, ',' order by {value})");
                 return Some((call.into(), ""));

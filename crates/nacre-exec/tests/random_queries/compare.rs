@@ -12,7 +12,9 @@ pub(crate) enum QueryAnswer {
     /// The own engine does not have it.
     NotSupported(String),
     /// A panic or an error that no query may have.
-    Broken(String),
+    Broken {
+        reason: String,
+    },
     /// It took too long or needed too much memory.
     Unanswered,
 }
@@ -47,7 +49,7 @@ pub(crate) fn difference(
 ) -> Option<AnswerDifference> {
     use QueryAnswer as A;
     match (ours, theirs) {
-        (A::Broken(_), _) | (_, A::Broken(_)) => Some(AnswerDifference::Broken),
+        (A::Broken { .. }, _) | (_, A::Broken { .. }) => Some(AnswerDifference::Broken),
         (A::NotSupported(_) | A::Unanswered, _) | (_, A::NotSupported(_) | A::Unanswered) => None,
         (A::Error { state: ours, .. }, A::Error { state: theirs, .. }) => {
             (error_class(ours) != error_class(theirs)).then_some(AnswerDifference::ErrorKind)

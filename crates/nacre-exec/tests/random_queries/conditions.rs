@@ -55,7 +55,7 @@ impl QueryWriter<'_> {
     fn distinction(&mut self, depth: usize) -> QueryTree {
         let value_type = self.any_type();
         let (left, right) = (self.value(value_type, depth), self.value(value_type, depth));
-        if self.one_in(3) {
+        if self.features.has_rare && self.one_in(3) {
             let other = self.any_type();
             let pair = (self.value(other, depth), self.value(other, depth));
             let operator = self.pick(&COMPARISONS);
@@ -110,7 +110,7 @@ impl QueryWriter<'_> {
                 let value_type = self.any_type();
                 tree!["(", word, "exists (", self.subquery(&[value_type]), "))"]
             }
-            2 if self.one_in(2) => {
+            2 if self.features.has_rare && self.one_in(2) => {
                 let (first, second) = (self.any_type(), self.any_type());
                 let word = self.pick(&[" in (", " not in ("]);
                 let (left, right) = (self.value(first, depth), self.value(second, depth));

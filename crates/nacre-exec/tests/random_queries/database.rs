@@ -105,7 +105,7 @@ impl RandomDatabase {
         match catch_unwind(run) {
             Ok(Ok(rows)) => QueryAnswer::Rows(rows),
             Ok(Err(failed)) => failed,
-            Err(_) => QueryAnswer::Broken("panic".to_owned()),
+            Err(_) => QueryAnswer::Broken { reason: "panic".to_owned() },
         }
     }
 
@@ -157,7 +157,7 @@ fn bind_answer(error: BindError) -> QueryAnswer {
 fn lowering_answer(error: LoweringError) -> QueryAnswer {
     match error {
         LoweringError::NotSupported { what } => QueryAnswer::NotSupported(what),
-        error => QueryAnswer::Broken(error.to_string()),
+        error => QueryAnswer::Broken { reason: error.to_string() },
     }
 }
 
@@ -174,7 +174,7 @@ fn exec_answer(error: ExecError) -> QueryAnswer {
         (_, ExecErrorKind::OutOfMemory | ExecErrorKind::DeadlineExceeded) => {
             return QueryAnswer::Unanswered;
         }
-        _ => return QueryAnswer::Broken(error.to_string()),
+        _ => return QueryAnswer::Broken { reason: error.to_string() },
     };
     QueryAnswer::Error { state, message: error.to_string() }
 }

@@ -168,8 +168,10 @@ impl QueryWriter<'_> {
 
     pub(super) fn character(&mut self, depth: usize) -> QueryTree {
         match self.below(3) {
-            0 => tree!["(", self.value(T::Text, depth), ")::char(3)"],
-            1 => tree!["(", self.value(T::Char, depth), ")::char(5)"],
+            0 if self.features.has_rare => {
+                tree!["(", self.value(T::Text, depth), ")::char(3)"]
+            }
+            1 if self.features.has_rare => tree!["(", self.value(T::Char, depth), ")::char(5)"],
             _ => self.leaf(T::Char),
         }
     }

@@ -30,6 +30,8 @@ pub(crate) struct QueryFeatures {
     pub(crate) has_groups: bool,
     pub(crate) has_sets: bool,
     pub(crate) has_lateral: bool,
+    /// What the own engine refuses most.
+    pub(crate) has_rare: bool,
     /// Rows that are left out by LIMIT or DISTINCT ON in queries within.
     pub(crate) has_limits: bool,
 }
@@ -59,6 +61,7 @@ impl<'r> QueryWriter<'r> {
             has_groups: random.below(2) == 0,
             has_sets: random.below(4) == 0,
             has_lateral: random.below(4) == 0,
+            has_rare: random.below(8) == 0,
             has_limits: random.below(3) == 0,
         };
         let (scopes, common) = (Vec::new(), Vec::new());

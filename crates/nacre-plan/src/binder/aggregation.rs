@@ -14,6 +14,7 @@ use nacre_types::{SqlType, SqlValue};
 use super::Binder;
 use super::grouping::BoundGrouping;
 use super::scope::Scope;
+use super::subquery_joins::has_subquery;
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     AggregateColumn, CaseArm, ColumnId, ColumnRenaming, ColumnSource, ComputedColumn,
@@ -232,6 +233,10 @@ impl<'s> Aggregation<'s> {
         let Some((table, own)) = owner else { return Ok(None) };
         let key = &table.primary_key;
         if key.is_empty() || !key.iter().all(is_key) {
+            // PostgreSQL finds a key again that is such a query.
+            if self.keys.iter().any(|key| has_subquery(&key.value)) {
+                return Err(BindError::not_supported("subqueries in GROUP BY", range));
+            }
             let (table, name) = (&table.name, &own.name);
             let message = if is_in_query {
                 format!("subquery uses ungrouped column \"{table}.{name}\" from outer query")

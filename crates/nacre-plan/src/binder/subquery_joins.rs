@@ -30,6 +30,7 @@ use nacre_syntax::SourceRange;
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
+use super::folding::decided_value;
 use super::{Binder, COLUMNS_MAX};
 use crate::algebra::conjuncts::{split_conjunction, with_filter};
 use crate::algebra::{
@@ -146,6 +147,7 @@ impl Binder<'_> {
             return Ok(());
         }
         let guards = expression.is_guard();
+        let is_guarded = is_guarded || decided_value(expression).is_some();
         for (index, child) in expression.children_mut().into_iter().enumerate() {
             self.join_within(child, is_guarded || (guards && index > 0), joins)?;
         }
