@@ -182,8 +182,8 @@ pub enum AggregateFunction {
     /// Byte strings one behind the other, in any order; an empty one of none.
     Collect,
     /// Sums of floats, as the bytes of six floats, those of
-    /// [`PairMoments`](nacre_functions::aggregates::PairMoments). The argument has the bytes of one,
-    /// of two or of such sums.
+    /// [`PairMoments`](nacre_functions::aggregates::PairMoments). The argument has the bytes of
+    /// one, of two or of such sums.
     Moments(MomentKind),
 }
 
