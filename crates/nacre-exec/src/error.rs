@@ -153,7 +153,8 @@ impl fmt::Display for ExecError {
             ),
             Self::DiskFull { place, setting, bytes, bytes_max: Some(bytes_max) } => write!(
                 f,
-                "temporary files in {place} need {bytes} bytes, but {setting} leaves them {bytes_max}"
+                "temporary files in {place} need {bytes} bytes, but {setting} leaves them \
+                 {bytes_max}"
             ),
             Self::DiskFull { place, bytes, bytes_max: None, .. } => write!(
                 f,

@@ -1,5 +1,5 @@
-//! Windows over rows that are in files: whole partitions, at least 8,192 rows of them at a time, are
-//! merged and evaluated as if there were no others.
+//! Windows over rows that are in files: whole partitions, at least 8,192 rows of them at a time,
+//! are merged and evaluated as if there were no others.
 //!
 //! # Invariants
 //! 1. A partition has to fit in memory, or the query ends with [`crate::ExecError::OutOfMemory`].
