@@ -26,10 +26,10 @@ fn columns_of(alias: &str, names: &[String], types: &[ValueType]) -> Vec<Visible
 
 impl QueryWriter<'_> {
     /// Writes FROM with a few items.
-    pub(super) fn from_items(&mut self, depth: usize) -> FromItem {
-        let mut all = self.from_item(depth);
+    pub(super) fn joined_items(&mut self, depth: usize) -> FromItem {
+        let mut all = self.source_item(depth);
         while all.rows < 2_000 && self.one_in(4) {
-            let other = self.from_item(depth.saturating_sub(1));
+            let other = self.source_item(depth.saturating_sub(1));
             all.rows = (all.rows * other.rows).min(PAIRS_MAX);
             let (left, right) = (QueryTree::item(all.tree), QueryTree::item(other.tree));
             all.tree = tree![left, ", ", right];
@@ -38,7 +38,7 @@ impl QueryWriter<'_> {
         all
     }
 
-    fn from_item(&mut self, depth: usize) -> FromItem {
+    fn source_item(&mut self, depth: usize) -> FromItem {
         let item = match self.below(14) {
             0..=4 if depth > 0 => self.join(depth - 1),
             5 | 6 if depth > 0 => self.derived(),
@@ -119,11 +119,11 @@ impl QueryWriter<'_> {
     }
 
     fn join(&mut self, depth: usize) -> FromItem {
-        let left = self.from_item(depth);
+        let left = self.source_item(depth);
         if self.features.has_lateral && self.one_in(3) {
             return self.lateral_join(left);
         }
-        let right = self.from_item(depth);
+        let right = self.source_item(depth);
         let kinds = [" join ", " join ", " left join ", " left join ", " right join "];
         let word = if self.one_in(6) { " full join " } else { self.pick(&kinds) };
         let pairs = left.rows * right.rows;

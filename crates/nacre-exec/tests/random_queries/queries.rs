@@ -157,7 +157,7 @@ impl QueryWriter<'_> {
         self.scopes.push(QueryScope::default());
         let mut source = QueryTree::nothing();
         if !self.one_in(24) {
-            let from = self.from_items(depth);
+            let from = self.joined_items(depth);
             self.scope().columns = from.columns;
             source = tree![" from ", from.tree];
         }
