@@ -31,6 +31,7 @@ impl PartialEq for ConstantValue {
             (SqlValue::Real(one), SqlValue::Real(other)) => one.to_bits() == other.to_bits(),
             (SqlValue::Double(one), SqlValue::Double(other)) => one.to_bits() == other.to_bits(),
             (SqlValue::Padded(one), SqlValue::Padded(other)) => one == other,
+            (SqlValue::Interval(one), SqlValue::Interval(other)) => one.is_identical(*other),
             // Numbers may stand inside of these.
             (SqlValue::Array(_) | SqlValue::Record(_), _) => {
                 format!("{:?}", self.0) == format!("{:?}", other.0)

@@ -9,13 +9,26 @@
 use nacre_functions::kernels::{array_form, slice_form, subscript_form};
 use nacre_syntax::SourceRange;
 use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep};
-use nacre_types::catalog::CastContext;
+use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use crate::algebra::{ConstantValue, ScalarExpression, ScalarKind};
 use crate::error::BindError;
+
+/// `jsonb`, and types of a fixed number of elements: `name`, `int2vector`, `oidvector`, `point`,
+/// `lseg`, `box` and `line`.
+const OTHER_SUBSCRIPTS: [TypeOid; 8] = [
+    TypeOid::JSONB,
+    TypeOid::NAME,
+    TypeOid::INT2VECTOR,
+    TypeOid::OIDVECTOR,
+    TypeOid(600),
+    TypeOid(601),
+    TypeOid(603),
+    TypeOid(628),
+];
 
 impl Binder<'_> {
     /// Binds ARRAY of elements, perhaps cast to a type of arrays.
@@ -100,6 +113,9 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let unknown = || BindError::not_supported("this kind of expression", range);
+        if OTHER_SUBSCRIPTS.contains(&array.sql_type.oid()) {
+            return Err(BindError::not_supported("subscripts of this type", range));
+        }
         let Some(element) = array.sql_type.element() else {
             let name = array.sql_type.plain_name();
             let message =

@@ -55,7 +55,9 @@ impl Binder<'_> {
         for item in items {
             let value = self.bind(item, place)?;
             let value = self.settle(value)?;
-            if require_operator("<", value.sql_type, value.range).is_err() {
+            let element = value.sql_type.element();
+            let has_order = |own: SqlType| require_operator("<", own, value.range).is_ok();
+            if !has_order(value.sql_type) || !element.is_none_or(has_order) {
                 return Err(BindError::not_supported("rows of values without an order", range));
             }
             arguments.push(value);
