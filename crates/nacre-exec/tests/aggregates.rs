@@ -77,6 +77,21 @@ const ORDERED: &[&str] = &[
     "select array_agg(x) from (values (array[1]), ('{}')) v(x)",
     "select k, (select string_agg(s, ',' order by u.id) from t u where u.a = t.a) from t where \
      id < 9",
+    "select sum(x order by k), sum(x order by k desc), avg(x order by k) from (values \
+     (1e16::float8, 3), (1, 2), (-1e16, 1), (1, 4)) v(x, k)",
+    "select sum(x::float4 order by k), variance(x order by k) from (values (1e8::float8, 3), (1, \
+     2), (-1e8, 1), (3, 4)) v(x, k)",
+    "select regr_sxx(x, x order by k), regr_slope(x, y order by k), covar_pop(x, y order by k) \
+     from (values (1e8::float8, 3, 0.1::float8), (1, 2, 7e8), (-1e8, 1, 3), (3, 4, 5)) v(x, k, \
+     y)",
+    "select min(x order by k), max(x order by k), min(x order by k desc), max(x order by k desc) \
+     from (values (interval '1 mon', 2), ('30 days', 1), ('720 hours', 3)) v(x, k)",
+    "select min(x order by k), max(x order by k desc) from (values (array[1.0], 2), (array[1.00], \
+     1)) v(x, k)",
+    "select min(x order by k), max(x order by k desc) from (values (1.0::numeric, 2), (1.00, 1), \
+     (1.000, 3)) v(x, k)",
+    "select json_object_agg(x, y), json_object_agg(x, y order by y) from (values (1.5::float8, \
+     2::float8), (2.5, 1)) v(x, y)",
 ];
 
 /// Ordered sets and hypothetical rows.
@@ -172,6 +187,19 @@ const NUMBERS: &[&str] = &[
     "select k, o, sum(f), regr_avgx(f, f) from t group by grouping sets ((k), (o), ())",
     "select o, string_agg(distinct s, ',') from t group by grouping sets ((o), ())",
     "select count(distinct a, k) from t",
+    "select regr_count(y, x), regr_count(y, x) filter (where x > 1) from (values (1e200::float8, \
+     1::float8), (-1e200, 2), (null, 3), (1e308, null)) t(y, x)",
+    "select k, regr_count(f, f), regr_count(f, a) from t group by rollup (k)",
+    "select sum(x), sum(x) filter (where false), avg(x), min(x) from (values ('-0'::float8)) v(x)",
+    "select sum(x) from (values ('-0'::float8), ('-0')) v(x)",
+    "select sum(x) from (values ('-0'::float8), ('0')) v(x)",
+    "select sum(case when id = 1 then '-0'::float8 end) from t",
+    "select min(x), max(x), min(y), max(y) from (values (interval '1 mon', array[1.0]), ('30 \
+     days', array[1.00])) v(x, y)",
+    "select min(x), max(x), min(y), max(y) from (values (interval '30 days', array[1.00]), ('1 \
+     mon', array[1.0])) v(x, y)",
+    "select min(interval '1 mon'), min(interval '30 days'), max(array[1.0]), max(array[1.00])",
+    "select interval '1 mon', count(*) from t group by interval '1 mon'",
     "select min(x) from (values ('{}'::json)) v(x)",
     "select count(distinct x) from (values ('{}'::json)) v(x)",
 ];
@@ -199,6 +227,9 @@ const WINDOWS: &[&str] = &[
      w from t where id < 60 window w as (partition by k order by id range between unbounded \
      preceding and current row exclude ties)",
     "select id, json_agg(a) over (order by id rows 1 preceding) from t where id < 20",
+    "select x, json_object_agg(a, a) over () from (select id as x, a from t) u where a < 3",
+    "select min(x) over (order by k), max(x) over (order by k) from (values (interval '1 mon', 1), \
+     ('30 days', 2), ('720 hours', 3)) v(x, k)",
     "select id, lag(s, 2, 'none') over (order by id), lead(n, 1, 0.5) over (order by id), lag(d, \
      1, date '2000-01-01') over (order by id), nth_value(s, 2) over (order by id) from t where \
      id < 40",
@@ -417,6 +448,26 @@ fn all_frames() -> Vec<String> {
     statements
 }
 
+/// Statements that PostgreSQL answers and Nacre does not.
+const REFUSED: &[&str] = &[
+    "select row(array['{}'::json]) < row(array['{ }'::json])",
+    "select count(distinct row(array['{}'::json])) from t",
+    "select row(array['{}'::json])",
+    "select ('abc'::name)[1]",
+    "select ('[1]'::jsonb)[0]",
+    "select ('1 2'::int2vector)[0]",
+    "select ('1 2'::oidvector)[0]",
+];
+
+#[test]
+fn what_would_be_wrong_is_refused() {
+    let (database, _) = TestDatabase::of_rows(10, 7, 4);
+    for sql in REFUSED {
+        let error = database.run_optimized(sql).unwrap_err();
+        assert!(error.contains("not supported"), "{sql}: {error}");
+    }
+}
+
 fn check(statements: &[&str], least: usize) {
     check_all(statements.iter().map(|&one| one.to_owned()).collect(), least);
 }
@@ -491,6 +542,22 @@ fn workers_collect_the_rows_of_many_groups() {
     let wanted = [count.to_string(), sum.to_string()];
     let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
     assert_eq!(database.rows(sql), texts(&[&wanted]));
+}
+
+#[test]
+fn values_that_are_folded_count_against_the_budget() {
+    let (database, _) = TestDatabase::of_rows(30_000, 25_000, 6_000);
+    let run = |sql: &str| {
+        let plan = optimize(database.bind(sql), &database);
+        let settings = nacre_types::ValueSettings::default();
+        let plan = lower_query(&plan, &database, &settings).unwrap().plan;
+        let options = QueryOptions { memory_bytes_max: 4 << 20, ..QueryOptions::default() };
+        pool(2).execute(plan, options).unwrap().collect_batches().map(drop)
+    };
+    run("select array_agg(id order by id) is null from t where id < 1000").unwrap();
+    let error = run("select array_agg(id order by id) is null from t").unwrap_err();
+    assert_eq!(error.kind(), ExecErrorKind::OutOfMemory);
+    assert!(error.to_string().contains("expression"), "{error}");
 }
 
 #[test]

@@ -30,6 +30,9 @@ use crate::kernels::KernelContext;
 
 pub use moments::{NumericMoments, PairMoments, pair_result, single_result};
 
+/// PostgreSQL's 1 GiB less one.
+const VALUE_BYTES_MAX: usize = 0x3fff_ffff;
+
 /// What a call of an aggregate knows beside its rows.
 #[derive(Clone, Debug)]
 pub struct AggregateContext {
@@ -54,6 +57,14 @@ pub trait AggregateState: Send {
     /// # Errors
     /// PostgreSQL's.
     fn value(&self) -> Result<SqlValue, ValueError>;
+
+    /// As [`Self::value`], of a state that is not used again and may give away what it has.
+    ///
+    /// # Errors
+    /// PostgreSQL's.
+    fn last_value(&mut self) -> Result<SqlValue, ValueError> {
+        self.value()
+    }
 }
 
 /// Begins a group.
@@ -135,6 +146,17 @@ pub fn aggregate_kernel(function: &FunctionEntry) -> Option<AggregateKernel> {
 /// Returns an argument of a row.
 fn argument(row: &[SqlValue], index: usize) -> Result<&SqlValue, ValueError> {
     row.get(index).ok_or_else(|| ValueError::internal("a row of fewer arguments"))
+}
+
+/// Checks how long a value is.
+///
+/// # Errors
+/// 54000 beyond what a value may have.
+pub fn require_bytes(length: usize) -> Result<(), ValueError> {
+    if length > VALUE_BYTES_MAX {
+        return Err(ValueError::limit_exceeded("requested length too large"));
+    }
+    Ok(())
 }
 
 #[cold]

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use crate::control::QueryControl;
 use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
 use crate::value::{IntBounds, ValueClass};
@@ -28,11 +29,24 @@ pub struct CallRoom<'c> {
     memory: RefCell<&'c mut MemoryReservation>,
     /// Bytes of strings that the operator holds beside them.
     others: usize,
+    control: &'c QueryControl,
 }
 
 impl<'c> CallRoom<'c> {
-    pub(crate) fn new(memory: &'c mut MemoryReservation, others: usize) -> Self {
-        Self { memory: RefCell::new(memory), others }
+    pub(crate) fn new(
+        memory: &'c mut MemoryReservation,
+        others: usize,
+        control: &'c QueryControl,
+    ) -> Self {
+        Self { memory: RefCell::new(memory), others, control }
+    }
+
+    /// Fails if the query is to end.
+    ///
+    /// # Errors
+    /// As [`QueryControl::check`].
+    pub(crate) fn check(&self) -> ExecResult<()> {
+        self.control.check()
     }
 
     /// Asks for the bytes that the result takes by now.

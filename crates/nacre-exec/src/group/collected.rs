@@ -150,7 +150,11 @@ pub(super) fn merge_moments(kind: MomentKind, state: &mut [u64], other: &[u64]) 
 }
 
 fn add_sum(moments: &mut PairMoments, value: f64, count: f64) -> Result<(), ValueError> {
-    let sum = moments.x + value;
+    if count == 0.0 {
+        return Ok(());
+    }
+    // Not 0 and the first: the sum of -0 alone is -0.
+    let sum = if moments.count == 0.0 { value } else { moments.x + value };
     if sum.is_infinite() && moments.x.is_finite() && value.is_finite() {
         return Err(ValueError::out_of_range("value out of range: overflow"));
     }
@@ -197,6 +201,18 @@ mod tests {
                 let (one, other) = (f64::from_bits(*one), f64::from_bits(*other));
                 assert!((one - other).abs() < 1e-9 * other.abs().max(1.0), "{kind:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_sum_of_negative_zero_alone_keeps_its_sign() {
+        let zero = (-0.0_f64).to_be_bytes();
+        let (mut state, mut merged) = ([0; MOMENT_WORDS], [0; MOMENT_WORDS]);
+        add_moment(MomentKind::Sum, &mut state, &zero).unwrap();
+        merge_moments(MomentKind::Sum, &mut state, &[0; MOMENT_WORDS]).unwrap();
+        merge_moments(MomentKind::Sum, &mut merged, &state).unwrap();
+        for state in [state, merged] {
+            assert_eq!((state[0], state[1]), (1.0_f64.to_bits(), (-0.0_f64).to_bits()));
         }
     }
 

@@ -7,6 +7,7 @@ use nacre_simd::Flavour;
 
 use super::arithmetic::{self, IntSide};
 use super::{cast, choose, compare, logic};
+use crate::control::QueryControl;
 use crate::counters::OperatorCounters;
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{CallRoom, ForeignCall, ForeignFunction};
@@ -36,12 +37,17 @@ pub(crate) struct StepInterpreter {
     branches: Vec<BitVector>,
     /// Of the strings that functions make.
     memory: MemoryReservation,
+    control: Arc<QueryControl>,
 }
 
 impl StepInterpreter {
-    pub(crate) fn new(flavour: Flavour, budget: &Arc<MemoryBudget>) -> Self {
-        let memory = budget.reservation("expression");
-        Self { flavour, branches: Vec::new(), memory }
+    pub(crate) fn new(
+        flavour: Flavour,
+        budget: &Arc<MemoryBudget>,
+        control: &Arc<QueryControl>,
+    ) -> Self {
+        let (memory, control) = (budget.reservation("expression"), Arc::clone(control));
+        Self { flavour, branches: Vec::new(), memory, control }
     }
 
     /// Makes a batch for a program.
@@ -113,7 +119,8 @@ impl StepInterpreter {
             ActiveRows { rows: batch.rows, bits: self.branches.last().or(batch.selected_bits()) };
         let outcome = match step {
             SubOperator::Foreign { function, arguments, .. } => {
-                call(function, arguments, (&batch.columns, &active), &mut self.memory, &mut out)
+                let room = room_beside(&batch.columns, &mut self.memory, &self.control);
+                call(function, arguments, (&batch.columns, &active), room, &mut out)
             }
             _ => compute(self.flavour, step, &batch.columns, &active, &mut out),
         };
@@ -123,22 +130,29 @@ impl StepInterpreter {
     }
 }
 
-/// Calls a function, whose strings take memory beside those of the other columns.
-fn call(
-    function: &ForeignFunction,
-    arguments: &[SlotId],
-    (columns, active): (&[ColumnVector], &ActiveRows<'_>),
-    memory: &mut MemoryReservation,
-    out: &mut ColumnVector,
-) -> ExecResult<()> {
-    let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
-    out.clear();
+/// Returns the room of a call, whose strings take memory beside those of the other columns.
+fn room_beside<'c>(
+    columns: &[ColumnVector],
+    memory: &'c mut MemoryReservation,
+    control: &'c QueryControl,
+) -> CallRoom<'c> {
     let others = columns.iter().map(|column| match &column.values {
         VectorValues::Bytes(strings) => strings.bytes(),
         _ => 0,
     });
+    CallRoom::new(memory, others.sum(), control)
+}
+
+fn call<'c>(
+    function: &ForeignFunction,
+    arguments: &[SlotId],
+    (columns, active): (&'c [ColumnVector], &'c ActiveRows<'c>),
+    room: CallRoom<'c>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    let arguments = arguments.iter().map(|slot| &columns[*slot]).collect();
+    out.clear();
     let (rows, active_bits) = (active.rows, active.bits);
-    let room = CallRoom::new(memory, others.sum());
     let call = ForeignCall { arguments, rows, active: active_bits, room };
     function.call(&call, out)?;
     let is_whole =

@@ -364,7 +364,8 @@ fn check(seed: u64) {
         batch.selection = input.selected.clone().map(SelectionVector::new);
         let counters: Vec<_> = program.steps.iter().map(|_| Default::default()).collect();
         let budget = crate::memory::MemoryBudget::new("memory", 1 << 30);
-        match StepInterpreter::new(flavour, &budget).run(&program, &counters, &mut batch) {
+        let mut interpreter = StepInterpreter::new(flavour, &budget, &Default::default());
+        match interpreter.run(&program, &counters, &mut batch) {
             Err(error) => {
                 assert!(errors.contains(&error.kind()), "{seed}: {error} of {errors:?}, {graph:?}");
             }

@@ -25,6 +25,7 @@ use super::keys::JoinKeyWords;
 use super::pairs::{PairCursor, PairScratch, PairStep};
 use super::plan::JoinPlan;
 use super::table::JoinTable;
+use crate::control::QueryControl;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::{StepInterpreter, true_bits};
@@ -47,6 +48,7 @@ struct ProbeShared {
     sink: Arc<JoinBuildSink>,
     flavour: Flavour,
     budget: Arc<MemoryBudget>,
+    control: Arc<QueryControl>,
     input_counters: OperatorCounters,
     step_counters: Vec<OperatorCounters>,
     counters: OperatorCounters,
@@ -89,6 +91,7 @@ impl JoinProbeSource {
             sink: Arc::clone(sink),
             flavour: context.flavour,
             budget: Arc::clone(&context.budget),
+            control: Arc::clone(&context.control),
             input_counters: OperatorCounters::default(),
             step_counters,
             counters: OperatorCounters::default(),
@@ -120,7 +123,7 @@ impl PipelineSource for JoinProbeSource {
         let pairs = PairScratch::new(&shared.sink.plan);
         Ok(Box::new(JoinProbeRun {
             input: self.input.open(morsel)?,
-            interpreter: StepInterpreter::new(shared.flavour, &shared.budget),
+            interpreter: StepInterpreter::new(shared.flavour, &shared.budget, &shared.control),
             vector: ProbeVector::new(batch),
             pairs,
             shared,

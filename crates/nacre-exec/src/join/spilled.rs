@@ -29,6 +29,7 @@ use super::plan::JoinPlan;
 use super::probe::{ProbeVector, join_vector};
 use super::remainder::next_remainder;
 use super::table::JoinTable;
+use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::StepInterpreter;
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -71,6 +72,7 @@ pub(crate) struct SpilledJoinSource {
     sink: Arc<JoinBuildSink>,
     flavour: Flavour,
     budget: Arc<MemoryBudget>,
+    control: Arc<QueryControl>,
     /// Set when the first morsel is opened: the probe side, by partition.
     probe: Mutex<Option<Vec<Vec<SpillExtent>>>>,
 }
@@ -189,6 +191,7 @@ impl SpilledJoinSource {
             sink: Arc::clone(sink),
             flavour: context.flavour,
             budget: Arc::clone(&context.budget),
+            control: Arc::clone(&context.control),
             probe: Mutex::default(),
         }
     }
@@ -225,7 +228,7 @@ impl PipelineSource for SpilledJoinSource {
             open: None,
             vector: ProbeVector::new(batch),
             pairs: PairScratch::new(self.sink.plan()),
-            interpreter: StepInterpreter::new(self.flavour, &self.budget),
+            interpreter: StepInterpreter::new(self.flavour, &self.budget, &self.control),
             scratch: Vec::new(),
             sink: Arc::clone(&self.sink),
         }))

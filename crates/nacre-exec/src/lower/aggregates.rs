@@ -4,6 +4,7 @@ use nacre_plan::algebra::{
     AggregateColumn, BoundAggregate, ColumnId, GroupingKey, RelationalOperator, ScalarExpression,
 };
 use nacre_plan::optimizer::determined_keys;
+use nacre_types::{SqlType, TypeKind};
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::error::{LoweringError, LoweringResult};
@@ -257,6 +258,16 @@ impl PlannedAggregate {
     }
 }
 
+fn is_extreme(meaning: AggregateMeaning) -> bool {
+    matches!(meaning, AggregateMeaning::Min | AggregateMeaning::Max)
+}
+
+/// Whether packed values that are equal may look different: the last of them is the extreme.
+fn has_variants(sql_type: SqlType) -> bool {
+    let kind = sql_type.kind();
+    matches!(kind, TypeKind::Interval(..) | TypeKind::Array(_) | TypeKind::Record)
+}
+
 /// As [`AggregateInput::function`], of numerics of any scale.
 fn exact_function(
     meaning: AggregateMeaning,
@@ -450,6 +461,9 @@ impl AggregateInput<'_> {
             Some(filter) => Some(self.expressions.condition(filter)?),
             None => None,
         };
+        if is_extreme(meaning) && call.arguments.iter().any(|one| has_variants(one.sql_type)) {
+            return Err(unknown("values that are equal and look different in"));
+        }
         let argument = match &call.arguments[..] {
             [] => None,
             [argument] => Some(self.argument(argument, filter, meaning, call.is_distinct)?),

@@ -5,6 +5,8 @@
 //! where a > 1 and 1 = 1      a > 1
 //! ```
 
+use std::sync::Arc;
+
 use nacre_plan::algebra::ScalarExpression;
 use nacre_simd::Flavour;
 
@@ -74,6 +76,7 @@ fn run_constant(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<ScalarV
     let mut batch = StepInterpreter::batch(&program);
     batch.rows = 1;
     let budget = MemoryBudget::new("constants", CONSTANT_BYTES_MAX);
-    StepInterpreter::new(Flavour::active(), &budget).run(&program, &counters, &mut batch)?;
+    let mut interpreter = StepInterpreter::new(Flavour::active(), &budget, &Arc::default());
+    interpreter.run(&program, &counters, &mut batch)?;
     Ok(batch.columns[slots[0]].scalar(0))
 }

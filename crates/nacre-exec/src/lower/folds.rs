@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use nacre_functions::aggregates::{
     AggregateContext, AggregateKernel, AggregateState, PairMoments, aggregate_kernel, pair_result,
-    single_result,
+    require_bytes, single_result,
 };
 use nacre_functions::catalog::{AggregateKind, FunctionKind};
 use nacre_plan::algebra::{BoundAggregate, ColumnId, ScalarExpression};
@@ -37,7 +37,7 @@ use super::row_nodes::{bounds_of_type, form_of_rows, physical_value, push_scalar
 use super::session::session_settings;
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{
-    ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
+    CallRoom, ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
 };
 use crate::plan::{
     AggregateCall, AggregateFunction, FoldCall, FoldFunction, FoldState, MomentKind, RowFold,
@@ -50,13 +50,16 @@ use crate::vector::{ColumnVector, VectorValues};
 const LENGTH_BYTES: usize = 4;
 const NULL_LENGTH: u32 = u32::MAX;
 
+/// Rows between two looks at the query's control.
+const CHECK_ROWS: usize = 4_096;
+
 /// What an aggregate computes from the column of its call.
 #[derive(Clone, Debug)]
 pub(super) enum FoldedResult {
     /// Of collected rows.
     Rows(Arc<FoldPlan>),
     /// Of sums of floats, by the aggregate's name.
-    Moments { name: &'static str, form: ValueForm },
+    Moments(&'static str),
 }
 
 /// How rows are folded.
@@ -149,9 +152,8 @@ impl AggregateInput<'_> {
             (name, [_]) if name.starts_with("var") || name.starts_with("stddev") => {
                 MomentKind::Single
             }
-            (name, [_, _]) if aggregate_kernel(call.function).is_some() && name != "string_agg" => {
-                MomentKind::Pair
-            }
+            ("corr" | "covar_pop" | "covar_samp", [_, _]) => MomentKind::Pair,
+            (name, [_, _]) if name.starts_with("regr_") => MomentKind::Pair,
             _ => return Ok(None),
         };
         let is_plain = call.order_by.is_empty() && !call.is_distinct;
@@ -168,11 +170,15 @@ impl AggregateInput<'_> {
         let row = self.expressions.graph.add(ExpressionNode::Foreign { function, arguments })?;
         let row = self.where_filter(row, call)?;
         let argument = Some(self.output(row));
+        if name == "regr_count" {
+            let function = AggregateFunction::Count;
+            let mut planned = PlannedAggregate::of_column(column, ValueForm::Integer);
+            planned.call = self.add(AggregateCall::new(function, argument, IntLimit::BIGINT));
+            return Ok(Some(planned));
+        }
         let function = AggregateFunction::Moments(kind);
         let own = self.add(AggregateCall::new(function, argument, IntLimit::NUMERIC));
-        let form = if name == "regr_count" { ValueForm::Integer } else { ValueForm::Double };
-        let result = FoldedResult::Moments { name, form };
-        Ok(Some(PlannedAggregate::of_fold(column, own, result)))
+        Ok(Some(PlannedAggregate::of_fold(column, own, FoldedResult::Moments(name))))
     }
 
     /// Has packed values be null, and not computed, where the filter of a call is not true.
@@ -212,7 +218,8 @@ impl AggregateInput<'_> {
         let context =
             AggregateContext { argument_types, result_type, direct: direct_values, settings };
         let method = fold_method(call, &context).ok_or_else(|| unknown("aggregate"))?;
-        let is_sorted = call.is_distinct || !call.order_by.is_empty() && method.is_ordered();
+        let has_order = method.is_ordered() || !is_exact_in_any_order(name, &context);
+        let is_sorted = call.is_distinct || !call.order_by.is_empty() && has_order;
         let form = form_of_rows(call.result, false).ok_or_else(|| unknown("results of"))?;
         let row = self.packed_row(call, arguments, is_sorted)?;
         let (context, is_distinct) = (Arc::new(context), call.is_distinct);
@@ -270,6 +277,17 @@ impl AggregateInput<'_> {
     }
 }
 
+/// Whether an aggregate has the same value in all orders of rows. Sums of floats and of intervals
+/// have not; of equal values the last is the extreme, which may look different.
+fn is_exact_in_any_order(name: &str, context: &AggregateContext) -> bool {
+    let is_exact = |one: &SqlType| match one.oid() {
+        TypeOid::BOOL | TypeOid::INT2 | TypeOid::INT4 | TypeOid::INT8 => true,
+        TypeOid::NUMERIC => !matches!(name, "min" | "max"),
+        _ => false,
+    };
+    name == "count" || name == "regr_count" || context.argument_types.iter().all(is_exact)
+}
+
 /// Returns what folds a call.
 fn fold_method(call: &BoundAggregate, context: &AggregateContext) -> Option<FoldMethod> {
     let FunctionKind::Aggregate(AggregateKind::Hypothetical { .. }) = call.function.kind else {
@@ -304,7 +322,7 @@ impl FoldedResult {
     pub(super) fn form(&self) -> ValueForm {
         match self {
             Self::Rows(plan) => plan.form,
-            Self::Moments { form, .. } => *form,
+            Self::Moments(_) => ValueForm::Double,
         }
     }
 
@@ -324,12 +342,12 @@ impl FoldedResult {
                 };
                 ForeignFunction::new(plan.name, kernel, class, bounds, true)
             }
-            Self::Moments { name, form } => {
+            Self::Moments(name) => {
                 let name = *name;
                 let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
                     put_moments(name, call, out)
                 };
-                ForeignFunction::new(name, kernel, form.class(), IntBounds::I64, true)
+                ForeignFunction::new(name, kernel, ValueClass::Float64, IntBounds::I64, true)
             }
         };
         Ok(graph.add(ExpressionNode::Foreign { function, arguments })?)
@@ -466,31 +484,80 @@ fn fold_groups(
             out.values.push_default();
             continue;
         }
-        collected.with_bytes(group, None, |mut bytes| {
-            let mut state = FoldedRows::start(plan);
-            if !plan.is_sorted {
-                while !bytes.is_empty() {
-                    state.add_row(take_row(&mut bytes)?)?;
-                }
-                return state.append_value(out);
-            }
-            let mut rows = Vec::new();
-            while !bytes.is_empty() {
-                rows.push(take_row(&mut bytes)?);
-            }
-            rows.sort_by(|one, other| one.key.cmp(other.key));
-            if plan.is_distinct {
-                rows.dedup_by(|one, other| one.key == other.key);
-            }
-            rows.into_iter().try_for_each(|row| state.add_row(row))?;
-            state.append_value(out)
-        })?;
-        if let VectorValues::Bytes(strings) = &out.values {
-            call.room.ask(strings.bytes())?;
-        }
+        collected.with_bytes(group, None, |bytes| fold_group(plan, bytes, &call.room, out))?;
+        call.room.ask(string_bytes(out))?;
     }
     out.fill_validity();
     Ok(())
+}
+
+fn string_bytes(out: &ColumnVector) -> usize {
+    match &out.values {
+        VectorValues::Bytes(strings) => strings.bytes(),
+        _ => 0,
+    }
+}
+
+/// Folds the rows of a group, whose values take memory beside the results so far.
+fn fold_group(
+    plan: &Arc<FoldPlan>,
+    bytes: &[u8],
+    room: &CallRoom<'_>,
+    out: &mut ColumnVector,
+) -> ExecResult<()> {
+    let count = for_each_row(bytes, room, |_| Ok(()))?;
+    room.ask(string_bytes(out).saturating_add(plan.fold_bytes(count, bytes.len())))?;
+    let mut state = FoldedRows::start(plan);
+    if !plan.is_sorted {
+        for_each_row(bytes, room, |row| state.add_row(row))?;
+        return state.append_last(out);
+    }
+    let mut rows = Vec::with_capacity(count);
+    for_each_row(bytes, room, |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    rows.sort_by(|one, other| one.key.cmp(other.key));
+    room.check()?;
+    if plan.is_distinct {
+        rows.dedup_by(|one, other| one.key == other.key);
+    }
+    for (index, row) in rows.into_iter().enumerate() {
+        if index % CHECK_ROWS == 0 {
+            room.check()?;
+        }
+        state.add_row(row)?;
+    }
+    state.append_last(out)
+}
+
+/// Takes all rows; returns how many they are.
+fn for_each_row<'b>(
+    mut bytes: &'b [u8],
+    room: &CallRoom<'_>,
+    mut take: impl FnMut(PackedRow<'b>) -> ExecResult<()>,
+) -> ExecResult<usize> {
+    let mut count = 0;
+    while !bytes.is_empty() {
+        take(take_row(&mut bytes)?)?;
+        count += 1;
+        if count % CHECK_ROWS == 0 {
+            room.check()?;
+        }
+    }
+    Ok(count)
+}
+
+impl FoldPlan {
+    /// Returns about how many bytes a group takes while it is folded: of the rows that are sorted,
+    /// of values that are kept in a vector that doubles, and of the result.
+    fn fold_bytes(&self, rows: usize, bytes: usize) -> usize {
+        let keeps_values = matches!(&self.method, FoldMethod::Kernel(kernel) if kernel.is_ordered);
+        // A sort takes half of what it sorts.
+        let sorted = if self.is_sorted { rows * size_of::<PackedRow<'_>>() * 3 / 2 } else { 0 };
+        let kept = if keeps_values { rows * size_of::<SqlValue>() * 2 + bytes * 3 } else { 0 };
+        sorted + kept
+    }
 }
 
 /// Rows under way.
@@ -588,6 +655,23 @@ impl FoldedRows {
         }
         self.state.add(&self.values).map_err(ExecError::of_value)
     }
+
+    /// Appends the value of all rows, after which there are no more.
+    fn append_last(&mut self, out: &mut ColumnVector) -> ExecResult<()> {
+        let value = match &self.plan.method {
+            FoldMethod::Kernel(_) => self.state.last_value().map_err(ExecError::of_value)?,
+            FoldMethod::Hypothetical(kind, _) => self.place.value(*kind),
+        };
+        self.put(value, out)
+    }
+
+    fn put(&self, value: SqlValue, out: &mut ColumnVector) -> ExecResult<()> {
+        let scalar = physical_value(Ok(value), self.plan.context.result_type)?;
+        if let ScalarValue::Bytes(bytes) = &scalar {
+            require_bytes(bytes.len()).map_err(ExecError::of_value)?;
+        }
+        push_scalar(out, &scalar)
+    }
 }
 
 impl FoldState for FoldedRows {
@@ -601,7 +685,7 @@ impl FoldState for FoldedRows {
             FoldMethod::Kernel(_) => self.state.value().map_err(ExecError::of_value)?,
             FoldMethod::Hypothetical(kind, _) => self.place.value(*kind),
         };
-        push_scalar(out, &physical_value(Ok(value), self.plan.context.result_type)?)
+        self.put(value, out)
     }
 }
 
@@ -631,22 +715,19 @@ fn put_moments(name: &str, call: &ForeignCall<'_>, out: &mut ColumnVector) -> Ex
     let sums = call.arguments[0];
     for row in 0..call.rows {
         let moments = sums.with_bytes(row, None, moments_of);
-        match (name, &mut out.values) {
-            ("regr_count", values) => values.push_int(moments.count as i128),
-            (name, VectorValues::Float64(values)) => {
-                let value = match name {
-                    "sum" => (moments.count > 0.0).then_some(moments.x),
-                    name if name == "avg" || name.starts_with("var") || name.starts_with("std") => {
-                        single_result(name, &moments)
-                    }
-                    name => pair_result(name, &moments),
-                };
-                values.push(value.unwrap_or(0.0));
-                if value.is_none() {
-                    out.mark_last_null();
-                }
+        let VectorValues::Float64(values) = &mut out.values else {
+            return Err(ExecError::internal("an aggregate of floats among other values"));
+        };
+        let value = match name {
+            "sum" => (moments.count > 0.0).then_some(moments.x),
+            name if name == "avg" || name.starts_with("var") || name.starts_with("std") => {
+                single_result(name, &moments)
             }
-            _ => return Err(ExecError::internal("an aggregate of floats among other values")),
+            name => pair_result(name, &moments),
+        };
+        values.push(value.unwrap_or(0.0));
+        if value.is_none() {
+            out.mark_last_null();
         }
     }
     out.fill_validity();
@@ -659,4 +740,30 @@ fn moments_of(bytes: &[u8]) -> PairMoments {
     let mut next = || words.next().unwrap_or(0.0);
     let (count, x, xx, y, yy, xy) = (next(), next(), next(), next(), next(), next());
     PairMoments { count, x, xx, y, yy, xy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::QueryControl;
+    use crate::error::ExecErrorKind;
+    use crate::memory::MemoryBudget;
+
+    #[test]
+    fn the_rows_of_a_canceled_query_are_not_folded_to_the_end() {
+        // A row of an empty key and no values.
+        let bytes = [0, 0, 0, 4, 0, 0, 0, 0].repeat(2 * CHECK_ROWS);
+        let (control, budget) = (QueryControl::default(), MemoryBudget::new("memory", 1 << 20));
+        let mut memory = budget.reservation("test");
+        let room = CallRoom::new(&mut memory, 0, &control);
+        assert_eq!(for_each_row(&bytes, &room, |_| Ok(())).unwrap(), 2 * CHECK_ROWS);
+        control.cancel();
+        let mut count = 0;
+        let ended = for_each_row(&bytes, &room, |_| {
+            count += 1;
+            Ok(())
+        });
+        assert_eq!(ended.unwrap_err().kind(), ExecErrorKind::Canceled);
+        assert_eq!(count, CHECK_ROWS);
+    }
 }

@@ -274,7 +274,11 @@ fn is_total(call: &BoundAggregate) -> bool {
         "count" | "min" | "max" | "bool_and" | "bool_or" | "every" | "string_agg"
         | "regr_count" => true,
         "array_agg" => call.arguments.iter().all(|one| one.sql_type.element().is_none()),
-        _ => call.arguments.iter().all(is_exact),
+        "sum" | "avg" | "variance" | "var_samp" | "var_pop" | "stddev" | "stddev_samp"
+        | "stddev_pop" | "bit_and" | "bit_or" | "bit_xor" | "json_agg" => {
+            call.arguments.iter().all(is_exact)
+        }
+        _ => false,
     }
 }
 

@@ -33,7 +33,7 @@ impl MorselRun {
     pub(crate) fn new(stage: &PipelineStage, morsel: usize) -> ExecResult<Self> {
         Ok(Self {
             source: stage.source.open(morsel)?,
-            interpreter: StepInterpreter::new(stage.flavour, &stage.budget),
+            interpreter: StepInterpreter::new(stage.flavour, &stage.budget, &stage.control),
             batch: StepInterpreter::batch(&stage.program),
         })
     }

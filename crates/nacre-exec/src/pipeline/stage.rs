@@ -81,6 +81,7 @@ pub(crate) struct PipelineStage {
     pub(crate) sink: Arc<dyn PipelineSink>,
     pub(crate) flavour: Flavour,
     pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) control: Arc<QueryControl>,
     /// One for each step.
     pub(crate) step_counters: Vec<OperatorCounters>,
     pub(crate) source_counters: OperatorCounters,
@@ -107,6 +108,7 @@ impl PipelineStage {
             sink,
             flavour: context.flavour,
             budget: Arc::clone(&context.budget),
+            control: Arc::clone(&context.control),
             step_counters,
             source_counters: OperatorCounters::default(),
             sink_counters: OperatorCounters::default(),

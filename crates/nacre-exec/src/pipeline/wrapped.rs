@@ -7,6 +7,7 @@ use nacre_simd::Flavour;
 
 use super::program::{SlotId, StepProgram};
 use super::stage::{PipelineSource, SourceRun, StageContext};
+use crate::control::QueryControl;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::error::ExecResult;
 use crate::interpret::StepInterpreter;
@@ -28,6 +29,7 @@ struct WrappedShared {
     outputs: Vec<SlotId>,
     flavour: Flavour,
     budget: Arc<MemoryBudget>,
+    control: Arc<QueryControl>,
     input_counters: OperatorCounters,
     step_counters: Vec<OperatorCounters>,
 }
@@ -52,9 +54,15 @@ impl WrappedPipeline {
     ) -> Self {
         let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
         let input_counters = OperatorCounters::default();
-        let (flavour, budget) = (context.flavour, Arc::clone(&context.budget));
-        let shared =
-            WrappedShared { program, outputs, flavour, budget, input_counters, step_counters };
+        let shared = WrappedShared {
+            program,
+            outputs,
+            flavour: context.flavour,
+            budget: Arc::clone(&context.budget),
+            control: Arc::clone(&context.control),
+            input_counters,
+            step_counters,
+        };
         Self { name, input, shared: Arc::new(shared) }
     }
 }
@@ -76,7 +84,7 @@ impl PipelineSource for WrappedPipeline {
         let shared = Arc::clone(&self.shared);
         Ok(Box::new(WrappedRun {
             input: self.input.open(morsel)?,
-            interpreter: StepInterpreter::new(shared.flavour, &shared.budget),
+            interpreter: StepInterpreter::new(shared.flavour, &shared.budget, &shared.control),
             batch: StepInterpreter::batch(&shared.program),
             shared,
         }))

@@ -5,13 +5,10 @@ use std::sync::Arc;
 use nacre_types::catalog::TypeOid;
 use nacre_types::{ArrayDimension, SqlArray, SqlType, SqlValue, ValueError};
 
-use super::{AggregateContext, AggregateKernel, AggregateState, argument, mismatch};
+use super::{AggregateContext, AggregateKernel, AggregateState, argument, mismatch, require_bytes};
 
 /// `anyarray`.
 pub(super) const ANY_ARRAY: TypeOid = TypeOid(2277);
-
-/// PostgreSQL's 1 GiB less one.
-const BYTES_MAX: usize = 0x3fff_ffff;
 
 /// `array_agg` of values that are no arrays.
 pub(super) const ELEMENTS: AggregateKernel = AggregateKernel::of_rows(|context| {
@@ -41,11 +38,23 @@ impl AggregateState for ElementState {
     }
 
     fn value(&self) -> Result<SqlValue, ValueError> {
-        if self.elements.is_empty() {
+        self.array_of(self.elements.clone())
+    }
+
+    fn last_value(&mut self) -> Result<SqlValue, ValueError> {
+        let elements = std::mem::take(&mut self.elements);
+        self.array_of(elements)
+    }
+}
+
+impl ElementState {
+    fn array_of(&self, elements: Vec<SqlValue>) -> Result<SqlValue, ValueError> {
+        if elements.is_empty() {
             return Ok(SqlValue::Null);
         }
         let element = self.context.argument_type(0)?.without_modifier();
-        let array = SqlArray::from_elements(element, self.elements.clone());
+        let dimensions = vec![ArrayDimension { length: elements.len(), lower_bound: 1 }];
+        let array = SqlArray::with_dimensions(element, dimensions, elements)?;
         Ok(SqlValue::Array(Box::new(array)))
     }
 }
@@ -85,10 +94,20 @@ impl AggregateState for ArrayState {
     }
 
     fn value(&self) -> Result<SqlValue, ValueError> {
+        self.array_of(self.elements.clone())
+    }
+
+    fn last_value(&mut self) -> Result<SqlValue, ValueError> {
+        let elements = std::mem::take(&mut self.elements);
+        self.array_of(elements)
+    }
+}
+
+impl ArrayState {
+    fn array_of(&self, elements: Vec<SqlValue>) -> Result<SqlValue, ValueError> {
         let Some(first) = &self.first else { return Ok(SqlValue::Null) };
         let mut dimensions = vec![ArrayDimension { length: self.count, lower_bound: 1 }];
         dimensions.extend_from_slice(first.dimensions());
-        let elements = self.elements.clone();
         let array = SqlArray::with_dimensions(first.element_type(), dimensions, elements)?;
         Ok(SqlValue::Array(Box::new(array)))
     }
@@ -118,10 +137,7 @@ impl AggregateState for StringState {
             }
             None => self.bytes = Some(value.to_vec()),
         }
-        if self.bytes.as_ref().is_some_and(|bytes| bytes.len() > BYTES_MAX) {
-            return Err(ValueError::limit_exceeded("requested length too large"));
-        }
-        Ok(())
+        require_bytes(self.bytes.as_ref().map_or(0, Vec::len))
     }
 
     fn value(&self) -> Result<SqlValue, ValueError> {

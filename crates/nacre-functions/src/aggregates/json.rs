@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nacre_types::{SqlArray, SqlType, SqlValue, TypeKind, ValueError, ValueSettings};
 
-use super::{AggregateContext, AggregateKernel, AggregateState, argument};
+use super::{AggregateContext, AggregateKernel, AggregateState, argument, require_bytes};
 
 /// `json_agg`.
 pub(super) const ELEMENTS: AggregateKernel = AggregateKernel::of_rows(|context| {
@@ -64,8 +64,9 @@ impl AggregateState for JsonState {
             let sql_type = self.context.argument_type(0)?;
             append_json(value, sql_type, &self.context.settings, &mut text)?;
         }
+        let length = text.len();
         self.text = Some(text);
-        Ok(())
+        require_bytes(length)
     }
 
     fn value(&self) -> Result<SqlValue, ValueError> {
