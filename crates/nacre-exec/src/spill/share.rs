@@ -26,7 +26,7 @@ const WIDTH_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct QuerySpill {
     space: Arc<SpillSpace>,
-    /// Operators of the query that may spill; counted while its stages are made.
+    /// Operators of the query that may spill and have not ended.
     operators: AtomicUsize,
 }
 
@@ -84,11 +84,18 @@ impl SpillCounters {
     }
 }
 
+impl Drop for OperatorSpill {
+    fn drop(&mut self) {
+        // ORDERING: as in `new`. A recursion makes its operators again for each step.
+        self.query.operators.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl OperatorSpill {
     /// Lets an operator of a query spill; `None` if the query has no temporary files.
     pub(crate) fn new(context: &StageContext) -> Option<Arc<Self>> {
         let query = context.spill.as_ref()?;
-        // ORDERING: counted by the thread that prepares the query, whose lock publishes it.
+        // ORDERING: shares may be of a count that is not the newest.
         query.operators.fetch_add(1, Ordering::Relaxed);
         Some(Arc::new(Self {
             query: Arc::clone(query),
@@ -137,10 +144,21 @@ impl OperatorSpill {
         (self.budget.bytes_max() as usize / 8 / self.piece_bytes()).clamp(2, WIDTH_MAX)
     }
 
-    /// Returns the bytes that one worker collects while it splits what is in a file.
-    pub(crate) fn split_bytes(&self) -> usize {
+    /// Reserves what one worker collects while it splits what is in a file; less if there is less,
+    /// as blocks may be small. Returns the bytes.
+    ///
+    /// # Errors
+    /// [`crate::ExecError::OutOfMemory`] if there is not even the least.
+    pub(crate) fn hold_split(&self, reservation: &mut MemoryReservation) -> ExecResult<usize> {
         let piece = self.piece_bytes();
-        (self.worker_bytes() / 4).clamp(2 * piece, 64 * piece)
+        let mut bytes = (self.worker_bytes() / 4).clamp(2 * piece, 64 * piece);
+        while let Err(error) = reservation.resize(bytes) {
+            bytes /= 2;
+            if bytes < PIECE_BYTES_MIN {
+                return Err(error);
+            }
+        }
+        Ok(bytes)
     }
 
     /// Makes a file.
