@@ -151,7 +151,8 @@ impl OperatorSpill {
     /// [`crate::ExecError::OutOfMemory`] if there is not even the least.
     pub(crate) fn hold_split(&self, reservation: &mut MemoryReservation) -> ExecResult<usize> {
         let piece = self.piece_bytes();
-        let mut bytes = (self.worker_bytes() / 4).clamp(2 * piece, 64 * piece);
+        let share = self.worker_bytes();
+        let mut bytes = (share / 4).clamp(2 * piece, 64 * piece).min(share).max(PIECE_BYTES_MIN);
         while let Err(error) = reservation.resize(bytes) {
             bytes /= 2;
             if bytes < PIECE_BYTES_MIN {
@@ -192,5 +193,57 @@ impl OperatorSpill {
         // ORDERING: figures.
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         SpillReport { bytes: get(&self.counters.bytes), files: get(&self.counters.files) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn context(workers: usize) -> StageContext {
+        let space = SpillSpace::open(Path::new("/not/there"), "a setting", 100);
+        StageContext {
+            workers,
+            flavour: nacre_simd::Flavour::active(),
+            budget: MemoryBudget::new("memory", 1 << 20),
+            reads: Arc::default(),
+            control: Arc::default(),
+            spill: Some(QuerySpill::new(&space)),
+        }
+    }
+
+    #[test]
+    fn operators_that_end_give_their_share_to_others() {
+        let context = context(2);
+        let first = OperatorSpill::new(&context).unwrap();
+        let second = OperatorSpill::new(&context).unwrap();
+        assert_eq!(first.worker_bytes(), 1 << 17);
+        drop(second);
+        // As in the steps of a recursion.
+        (0..100).for_each(|_| drop(OperatorSpill::new(&context)));
+        assert_eq!(first.worker_bytes(), 1 << 18);
+    }
+
+    #[test]
+    fn splits_take_their_share_or_what_is_left() {
+        let hold = |spill: &OperatorSpill| {
+            let mut held = spill.reservation("join");
+            spill.hold_split(&mut held).map(|bytes| {
+                assert_eq!(bytes, held.bytes());
+                held
+            })
+        };
+        let many = OperatorSpill::new(&context(64)).unwrap();
+        let held: Vec<_> = (0..64).map(|_| hold(&many).unwrap()).collect();
+        assert!(held.iter().all(|one| one.bytes() == 1 << 13));
+        let few = OperatorSpill::new(&context(2)).unwrap();
+        let mut others = few.reservation("scan");
+        others.resize((1 << 20) - (44 << 10)).unwrap();
+        let held: Vec<_> = (0..3).map(|_| hold(&few)).collect();
+        let bytes: Vec<_> = held.iter().flatten().map(MemoryReservation::bytes).collect();
+        assert_eq!(bytes, [32 << 10, 8 << 10, 4 << 10]);
+        assert!(hold(&few).is_err());
     }
 }
