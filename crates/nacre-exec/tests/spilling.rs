@@ -239,6 +239,14 @@ fn joins_with_little_memory_are_the_same() {
 }
 
 #[test]
+fn joins_of_several_partners_with_little_memory_are_the_same() {
+    // More than one partner is an error for one kind.
+    let kinds: Vec<_> = KINDS.into_iter().filter(|kind| *kind != PairingKind::Single).collect();
+    // Rows of one id are equal, so those of others have to be partners.
+    assert_joins((1_000, 6_000), &[SMALL, FLOAT], Some(MONEY_IS_LESS), &[600_000], &kinds);
+}
+
+#[test]
 fn joins_of_strings_with_little_memory_are_the_same() {
     // The strings of keys are numbered in memory.
     let kinds: Vec<_> = KINDS.into_iter().filter(|kind| kind.has_build_columns()).collect();
