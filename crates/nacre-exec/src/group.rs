@@ -7,8 +7,8 @@
 //! 3. Partitions are merged as morsels of the next pipeline, each by one worker, into a table that
 //!    holds all its groups.
 //! 4. If memory is used up, a worker writes its partitions to a file ([`spilled`]). When one has
-//!    done so, all partitions go to files in the end; a partition whose groups do not fit in memory is
-//!    split by further bits of the hash.
+//!    done so, all partitions go to files in the end; a partition whose groups do not fit in memory
+//!    is split by further bits of the hash.
 //! 5. Grouping sets have tables of their own each, and take the same batches ([`sets`]).
 //!
 //! # Layout

@@ -6,8 +6,8 @@
 //! turns: after one unmeasured run each, whose answers must be equal, the two run one after
 //! the other for every repetition. Medians are reported.
 //!
-//! With `--peers`, also: how fast are the queries next to other engines ([`super::peer`]), each in a
-//! process of its own, with as many threads? Their answers are read, not compared.
+//! With `--peers`, also: how fast are the queries next to other engines ([`super::peer`]), each in
+//! a process of its own, with as many threads? Their answers are read, not compared.
 
 use std::path::Path;
 use std::sync::Arc;

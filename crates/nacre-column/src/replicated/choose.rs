@@ -89,8 +89,8 @@ fn ps_of_byte(kind: DomainKind) -> u64 {
     }
 }
 
-/// Picoseconds that a decoder takes which has its bytes in a cache; only the order matters, and that
-/// a format that is half as large may take longer.
+/// Picoseconds that a decoder takes which has its bytes in a cache; only the order matters, and
+/// that a format that is half as large may take longer.
 #[derive(Clone, Copy, Debug)]
 struct DecoderCost {
     value_ps: u64,

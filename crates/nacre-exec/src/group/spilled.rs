@@ -299,9 +299,8 @@ fn split_pages(
     let mut open: Vec<RowPage> = (0..PARTITIONS).map(|_| RowPage::default()).collect();
     let (mut first, mut is_single, mut scratch) = (None, true, Vec::new());
     let mut bytes = 0;
-    let bytes_max = spill.split_bytes();
     let mut reservation = spill.reservation("aggregate");
-    reservation.resize(bytes_max)?;
+    let bytes_max = spill.hold_split(&mut reservation)?;
     for page in pages {
         spill.check()?;
         let page = page.read(&mut scratch)?;

@@ -126,13 +126,23 @@ impl JoinBuildSink {
         self.table.get().map_or(0, |table| table.rows)
     }
 
+    /// Reserves the strings that the join numbers; if there is no room, rows of all workers go to
+    /// files. The caller has no lock of its rows.
     fn reserve_interned(&self) -> ExecResult<()> {
         let bytes: usize = self.plan.interned().map(|dictionary| dictionary.bytes()).sum();
         if bytes == 0 {
             return Ok(());
         }
         let mut reservation = self.interned.lock().unwrap_or_else(PoisonError::into_inner);
-        reservation.resize(bytes)
+        match (reservation.resize(bytes), &self.spill) {
+            (Err(_), Some(spill)) => {
+                for mut local in self.locals.all() {
+                    local.spill(&self.plan, spill)?;
+                }
+                reservation.resize(bytes)
+            }
+            (outcome, _) => outcome,
+        }
     }
 
     /// Gives rows to a worker again, which all are in the chunks of one list.

@@ -167,9 +167,8 @@ pub(super) fn split_blocks(
     level: u32,
 ) -> ExecResult<Vec<Vec<SpillExtent>>> {
     let mut writer = PartWriter::new(spill, stride, level)?;
-    let (mut scratch, bytes_max) = (Vec::new(), spill.split_bytes());
-    let mut reservation = spill.reservation("join");
-    reservation.resize(bytes_max)?;
+    let (mut scratch, mut reservation) = (Vec::new(), spill.reservation("join"));
+    let bytes_max = spill.hold_split(&mut reservation)?;
     for extent in extents {
         spill.check()?;
         let chunk = read_chunk(extent, stride, models, &mut scratch)?;

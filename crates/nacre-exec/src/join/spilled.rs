@@ -11,6 +11,12 @@
 //!    does not help, as for one key of many rows, the table is made of some of the rows at a time,
 //!    and the probe side is read for each.
 //!
+//! # Memory
+//! Beside the shares of [`OperatorSpill::hold`] a worker needs 4 KiB to split a part, a block of
+//! up to 8,192 rows of either side, and the rows of a part that cannot be split; all workers
+//! together need the strings of keys that the join numbers, which stay in memory. Nothing else
+//! has a least size.
+//!
 //! # Invariants
 //! 1. Rows with equal keys are in the same partition of both sides.
 //! 2. The last way is open only where a row of the probe side need not know of all its partners at

@@ -91,7 +91,7 @@ impl<T> WorkerSlots<T> {
         Self((0..workers).map(|_| Mutex::new(make())).collect())
     }
 
-    /// Returns the state of a worker, which nobody else wants while the pipeline runs.
+    /// Returns the state of a worker, which others seldom want while the pipeline runs.
     pub(crate) fn of(&self, worker: usize) -> MutexGuard<'_, T> {
         self.0[worker].lock().unwrap_or_else(PoisonError::into_inner)
     }

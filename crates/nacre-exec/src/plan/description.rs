@@ -50,8 +50,7 @@ impl PlanNode {
                 return describe("Empty", vec![("one-time filter", "false".to_owned())], &[]);
             }
             Self::Rows(rows) => {
-                let facts = vec![("rows", rows.rows.to_string())];
-                return describe("Rows", facts, &[]);
+                return describe("Rows", vec![("rows", rows.rows.to_string())], &[]);
             }
             Self::Common(common) => {
                 let mut described = describe("Common queries", Vec::new(), &common.queries);

@@ -26,7 +26,7 @@ const WIDTH_MAX: usize = 256;
 #[derive(Debug)]
 pub(crate) struct QuerySpill {
     space: Arc<SpillSpace>,
-    /// Operators of the query that may spill; counted while its stages are made.
+    /// Operators of the query that may spill and have not ended.
     operators: AtomicUsize,
 }
 
@@ -84,11 +84,18 @@ impl SpillCounters {
     }
 }
 
+impl Drop for OperatorSpill {
+    fn drop(&mut self) {
+        // ORDERING: as in `new`. A recursion makes its operators again for each step.
+        self.query.operators.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl OperatorSpill {
     /// Lets an operator of a query spill; `None` if the query has no temporary files.
     pub(crate) fn new(context: &StageContext) -> Option<Arc<Self>> {
         let query = context.spill.as_ref()?;
-        // ORDERING: counted by the thread that prepares the query, whose lock publishes it.
+        // ORDERING: shares may be of a count that is not the newest.
         query.operators.fetch_add(1, Ordering::Relaxed);
         Some(Arc::new(Self {
             query: Arc::clone(query),
@@ -137,10 +144,22 @@ impl OperatorSpill {
         (self.budget.bytes_max() as usize / 8 / self.piece_bytes()).clamp(2, WIDTH_MAX)
     }
 
-    /// Returns the bytes that one worker collects while it splits what is in a file.
-    pub(crate) fn split_bytes(&self) -> usize {
+    /// Reserves what one worker collects while it splits what is in a file; less if there is less,
+    /// as blocks may be small. Returns the bytes.
+    ///
+    /// # Errors
+    /// [`crate::ExecError::OutOfMemory`] if there is not even the least.
+    pub(crate) fn hold_split(&self, reservation: &mut MemoryReservation) -> ExecResult<usize> {
         let piece = self.piece_bytes();
-        (self.worker_bytes() / 4).clamp(2 * piece, 64 * piece)
+        let share = self.worker_bytes();
+        let mut bytes = (share / 4).clamp(2 * piece, 64 * piece).min(share).max(PIECE_BYTES_MIN);
+        while let Err(error) = reservation.resize(bytes) {
+            bytes /= 2;
+            if bytes < PIECE_BYTES_MIN {
+                return Err(error);
+            }
+        }
+        Ok(bytes)
     }
 
     /// Makes a file.
@@ -174,5 +193,57 @@ impl OperatorSpill {
         // ORDERING: figures.
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         SpillReport { bytes: get(&self.counters.bytes), files: get(&self.counters.files) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn context(workers: usize) -> StageContext {
+        let space = SpillSpace::open(Path::new("/not/there"), "a setting", 100);
+        StageContext {
+            workers,
+            flavour: nacre_simd::Flavour::active(),
+            budget: MemoryBudget::new("memory", 1 << 20),
+            reads: Arc::default(),
+            control: Arc::default(),
+            spill: Some(QuerySpill::new(&space)),
+        }
+    }
+
+    #[test]
+    fn operators_that_end_give_their_share_to_others() {
+        let context = context(2);
+        let first = OperatorSpill::new(&context).unwrap();
+        let second = OperatorSpill::new(&context).unwrap();
+        assert_eq!(first.worker_bytes(), 1 << 17);
+        drop(second);
+        // As in the steps of a recursion.
+        (0..100).for_each(|_| drop(OperatorSpill::new(&context)));
+        assert_eq!(first.worker_bytes(), 1 << 18);
+    }
+
+    #[test]
+    fn splits_take_their_share_or_what_is_left() {
+        let hold = |spill: &OperatorSpill| {
+            let mut held = spill.reservation("join");
+            spill.hold_split(&mut held).map(|bytes| {
+                assert_eq!(bytes, held.bytes());
+                held
+            })
+        };
+        let many = OperatorSpill::new(&context(64)).unwrap();
+        let held: Vec<_> = (0..64).map(|_| hold(&many).unwrap()).collect();
+        assert!(held.iter().all(|one| one.bytes() == 1 << 13));
+        let few = OperatorSpill::new(&context(2)).unwrap();
+        let mut others = few.reservation("scan");
+        others.resize((1 << 20) - (44 << 10)).unwrap();
+        let held: Vec<_> = (0..3).map(|_| hold(&few)).collect();
+        let bytes: Vec<_> = held.iter().flatten().map(MemoryReservation::bytes).collect();
+        assert_eq!(bytes, [32 << 10, 8 << 10, 4 << 10]);
+        assert!(hold(&few).is_err());
     }
 }
