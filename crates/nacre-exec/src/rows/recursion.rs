@@ -104,13 +104,17 @@ impl RecursionRun {
             outcome => return outcome,
         }
         let mut made = Vec::new();
+        let mut memory = self.plan.context.budget.reservation("rows of a recursion");
         for batch in rows.iter() {
             for row in 0..batch.rows {
                 self.plan.context.control.check()?;
                 let columns = batch.columns.iter().map(|column| column.gathered(&[row as u16]));
                 let one = ResultBatch { columns: columns.collect(), rows: 1 };
                 match self.plan.run_step(&Arc::from([one])) {
-                    Ok(more) => made.extend(more),
+                    Ok(more) => {
+                        memory.grow(more.iter().map(ResultBatch::bytes).sum())?;
+                        made.extend(more);
+                    }
                     Err(error) => {
                         self.error = Some(error);
                         return Ok(made);
@@ -125,6 +129,7 @@ impl RecursionRun {
     fn without_known(&mut self, mut made: Vec<ResultBatch>) -> ExecResult<Vec<ResultBatch>> {
         if self.plan.node.is_distinct {
             for batch in &mut made {
+                self.plan.context.control.check()?;
                 self.keep_new(batch)?;
             }
         }
