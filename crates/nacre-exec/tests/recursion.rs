@@ -79,6 +79,8 @@ const RECURSIVE: &[&str] = &[
     "with recursive r (n) as (select 0 union all select row_number() over ()::integer + n from r \
      where n < 5) select n from r",
     "with recursive r (n) as (select 5 union all select 6 / (n - 3) from r) select n from r",
+    "with recursive r (n) as (select 1 union all select max(j.n) + 1 from (r join t on true) as j \
+     where j.n < 3) select n from r",
 ];
 
 /// Statements with queries that are values and may fail or have several rows.
@@ -122,6 +124,7 @@ const VALUES: &[&str] = &[
     "select p.id, q.id from t p full join t q on p.id = q.id + 1 and p.a in (select k from t \
      where id < 30) where p.id < 20 or q.id < 20",
     "values ((select max(id) from t), 1), (2, (select count(*) from t))",
+    "values ((select count(*) from t), 3), (2, 1), (9, 2), (1, 1) limit 3",
     "select * from (values (1, (select min(a) from t)), (2, 3)) v (x, y) where y < 100",
     "with v as (select a, rank() over (order by a, id) as place from t) select x.place, y.a from \
      v x, v y, v z where x.place = y.place + 1 and z.place = x.place - 1 and x.place < 9",
@@ -137,6 +140,7 @@ const SETS: &[&str] = &[
     "select id, generate_series(1, 3) from t where id < 5",
     "select id, generate_series(1, a) from t where id < 30",
     "select id, generate_series(1, 3) from t order by id limit 4",
+    "select g from (select 1, generate_series(1, 2) as g from t order by 1 limit 3) s order by 1",
     "select id, generate_series(1, 3) as g from t where id < 9 order by g desc, id limit 4",
     "select id, generate_series(1, 3) from t where id > 4 order by id fetch first 2 rows with ties",
     "select generate_series(1, 3), generate_series(1, 2), 7",
@@ -178,6 +182,24 @@ const SETS: &[&str] = &[
      < 4) select n from r",
 ];
 
+/// Statements that are refused: PostgreSQL computes less, or more.
+const REFUSED: &[&str] = &[
+    "select 1 / (id % 3) as q, generate_series(1, id % 3) from t",
+    "select generate_series(1, id % 3) from t order by 1 / (id % 3)",
+    "with recursive r (n) as (select 1 union all select n + 1 from r) select x.n from r x, r y \
+     limit 3",
+    "with recursive r (n) as (values (3), (1), (2) union all select 6 / (n - 1) from r) select n \
+     from r union all select n from r limit 4",
+    "with recursive r (n) as (select 1 union all select n + 1 from r) select case when id < 0 \
+     then (select max(n) from r) end from t",
+    "select 1::bigint union all select (select max(1 / (id - 4)) from t) limit 1",
+    "select t.id from t left join (select (select max(1 / (id - 4)) from t) as v, id from t) s on \
+     s.id = -t.id and s.v > 0 limit 1",
+    "values (1), ((select max(1 / (id - 4)) from t)) limit 1",
+    "select s.x from (with c as (select 3) select 1 / (id - 4) as x, id from t) s join t on t.id = \
+     s.id and t.id < 3",
+];
+
 /// Statements as those of TPC-DS that are hard.
 const BENCHMARK: &[&str] = &[
     "with v as (select a, k, st, mean, case mean when 0 then null else st / mean end as cov from \
@@ -214,6 +236,35 @@ fn answers_are_those_of_postgresql() {
         let refused = refused.filter(|error| error.starts_with("not supported"));
         assert_eq!(refused, None, "{sql}");
     }
+}
+
+#[test]
+fn what_postgresql_computes_for_other_rows_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let many = vec!["((select max(id) from t))"; 201].join(", ");
+    let many = format!("values {many}");
+    for sql in REFUSED.iter().copied().chain([many.as_str()]) {
+        let error = database.run_optimized(sql).expect_err(sql);
+        assert!(error.starts_with("not supported"), "{sql}: {error}");
+    }
+}
+
+#[test]
+fn rows_of_values_keep_their_order() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let rows: Vec<String> = (0..40).map(|n| format!("({n}, (select count(*) from t))")).collect();
+    let answer = database.run_optimized(&format!("values {}", rows.join(", "))).unwrap();
+    let expected: Vec<Vec<String>> = (0..40).map(|n| vec![n.to_string(), "50".into()]).collect();
+    assert_eq!(answer, expected);
+}
+
+/// It had (1, 1) three times, 2026-11-26: rows with equal keys come one after the other.
+#[test]
+fn sets_of_rows_with_equal_keys_stay_together() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "select a, generate_series(1, 2) from (select 0 as a from t) s order by 1 limit 3";
+    let expected = [["0", "1"], ["0", "2"], ["0", "1"]];
+    assert_eq!(database.run_optimized(sql).unwrap(), expected);
 }
 
 /// Never ends.

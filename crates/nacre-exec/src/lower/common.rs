@@ -5,8 +5,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use nacre_plan::algebra::{
-    ColumnId, CommonForm, CommonQuery, CommonReference, QueryPlan, RelationalOperator, ScalarKind,
-    ScannedColumn,
+    ColumnId, CommonForm, CommonQuery, CommonReference, QueryPlan, RelationalOperator,
+    ScalarExpression, ScalarKind, ScannedColumn,
 };
 use nacre_plan::definition::RelationId;
 
@@ -87,22 +87,74 @@ pub(super) fn lower_common<'r>(
                     columns: lowered.columns,
                     outputs: common.outputs.clone(),
                     is_grouped: lowered.is_grouped,
-                    row_may_fail: lowered.may_fail,
+                    row_may_fail: lowered.may_fail || reads_recursion(query, &common.root),
                     may_fail: lowered.may_fail,
                 }));
                 nodes.push(lowered.node);
             }
             CommonForm::Value => {
+                if reads_recursion(query, &common.root) && is_guarded(query, index) {
+                    let what = "values of recursive queries that may not be asked for";
+                    return Err(LoweringError::not_supported(what));
+                }
                 nodes.push(lower_once(&relations, index, common)?);
                 relations.common.push(None);
             }
             CommonForm::Recursion(term) => {
                 let node = lower_recursion(&mut relations, common, term, nodes.len())?;
                 nodes.push(node);
+                if let Some(Some(own)) = relations.common.last_mut()
+                    && count_all_reads(query, index) > 1
+                {
+                    // It is collected to its end, if it has one.
+                    own.row_may_fail = true;
+                }
             }
         }
     }
     Ok((relations, nodes))
+}
+
+/// Whether an operator, or a common query that it reads, reads a recursion.
+fn reads_recursion(query: &QueryPlan, operator: &RelationalOperator) -> bool {
+    let is_own = match operator {
+        RelationalOperator::CommonScan { query: read, .. } => {
+            query.common.get(read.index).is_some_and(|common| match common.form {
+                CommonForm::Recursion(_) => true,
+                CommonForm::Rows | CommonForm::Value => reads_recursion(query, &common.root),
+            })
+        }
+        _ => false,
+    };
+    is_own || operator.inputs().into_iter().any(|input| reads_recursion(query, input))
+}
+
+/// Whether the value at an index stands where it is asked for by some rows only.
+fn is_guarded(query: &QueryPlan, index: usize) -> bool {
+    let guards = |one: &ScalarExpression| one.is_guard() && once::has_value(one, index);
+    let is_so = |operator: &RelationalOperator| operator.any_expression(&guards);
+    let is_in = |common: &CommonQuery| {
+        is_so(&common.root) || common.form.term().is_some_and(|term| is_so(&term.root))
+    };
+    is_so(&query.root) || query.common.iter().any(is_in)
+}
+
+/// Returns how often the recursion at an index is read by others than itself; the sides of another
+/// one run more often.
+fn count_all_reads(query: &QueryPlan, index: usize) -> usize {
+    let others = query.common.iter().enumerate().filter(|(other, _)| *other != index);
+    let count = |(_, common): (usize, &CommonQuery)| match common.form.term() {
+        Some(term) => 2 * (count_reads(&common.root, index) + count_reads(&term.root, index)),
+        None => count_reads(&common.root, index),
+    };
+    count_reads(&query.root, index) + others.map(count).sum::<usize>()
+}
+
+fn count_reads(operator: &RelationalOperator, index: usize) -> usize {
+    let own =
+        matches!(operator, RelationalOperator::CommonScan { query, .. } if query.index == index);
+    let inputs = operator.inputs().into_iter().map(|input| count_reads(input, index));
+    usize::from(own) + inputs.sum::<usize>()
 }
 
 /// Raises the errors that values of columns stand for: PostgreSQL computes all columns.

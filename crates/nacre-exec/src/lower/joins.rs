@@ -97,6 +97,9 @@ fn join_lowered(
     is_never: bool,
 ) -> LoweringResult<LoweredRelation> {
     let is_grouped = left.is_grouped && right.is_grouped;
+    // Rows without a partner may be enough.
+    let partner_may_fail =
+        variant.keeps_left() && right.may_fail || variant.keeps_right() && left.may_fail;
     let [left, right] = with_rounded_values([left, right], &conditions.all())?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
@@ -139,7 +142,7 @@ fn join_lowered(
     let columns = joined_columns(variant, kind, both, [&probe, &build]);
     let joined = LoweredRelation {
         columns,
-        row_may_fail: probe.row_may_fail || build.row_may_fail || own_may_fail,
+        row_may_fail: partner_may_fail || probe.row_may_fail || build.row_may_fail || own_may_fail,
         column_may_fail: false,
         grouped_column_may_fail,
         may_fail: probe.may_fail || build.may_fail || own_may_fail,

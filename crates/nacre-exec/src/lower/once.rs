@@ -87,6 +87,15 @@ pub(super) fn has_once(expression: &ScalarExpression) -> bool {
     expression.any(&|one| matches!(one.kind, ScalarKind::Once(_)))
 }
 
+/// Whether an expression has the value at an index.
+pub(super) fn has_value(expression: &ScalarExpression, index: usize) -> bool {
+    let is_it = |one: &ScalarExpression| match &one.kind {
+        ScalarKind::Once(reference) => reference.index == index,
+        _ => false,
+    };
+    expression.any(&is_it)
+}
+
 /// Whether an expression has such a value where it is evaluated for some rows only.
 pub(super) fn guards_once(expression: &ScalarExpression) -> bool {
     let guards = expression.is_guard();

@@ -63,8 +63,10 @@ pub(super) fn lower_set_operation(
     let columns: Vec<ColumnId> = wanted.iter().map(|at| columns[*at]).collect();
     let is_any =
         |is_so: fn(&LoweredRelation) -> bool| lowered.iter().any(|one| is_so(&one.relation));
+    // Rows of an input come before those of the next, that may not be asked for.
+    let is_later = lowered.len() > 1 && is_any(|one| one.may_fail);
     let (row_may_fail, column_may_fail, may_fail) = (
-        is_any(|one| one.row_may_fail),
+        is_later || is_any(|one| one.row_may_fail),
         is_any(|one| one.column_may_fail || one.grouped_column_may_fail),
         is_any(|one| one.may_fail),
     );

@@ -129,6 +129,7 @@ impl RecursionRun {
     fn without_known(&mut self, mut made: Vec<ResultBatch>) -> ExecResult<Vec<ResultBatch>> {
         if self.plan.node.is_distinct {
             for batch in &mut made {
+                self.plan.context.control.check()?;
                 self.keep_new(batch)?;
             }
         }

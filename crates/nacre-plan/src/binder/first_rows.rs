@@ -114,6 +114,17 @@ impl Binder<'_> {
         self.keep_numbered(input, "rank", Vec::new(), keys.to_vec(), last, query.range)
     }
 
+    /// Numbers rows; returns the column of the numbers, too.
+    pub(super) fn with_row_numbers(
+        &mut self,
+        input: RelationalOperator,
+        range: SourceRange,
+    ) -> Result<(RelationalOperator, ColumnId), BindError> {
+        let column = self.add_query_column("row_number", SqlType::BIGINT, range)?;
+        let window = (Vec::new(), Vec::new());
+        Ok((numbered(input, "row_number", column, window, range)?, column))
+    }
+
     /// Keeps the rows for which a window function without arguments is at most `last`.
     fn keep_numbered(
         &mut self,
@@ -124,32 +135,40 @@ impl Binder<'_> {
         last: i64,
         range: SourceRange,
     ) -> Result<RelationalOperator, BindError> {
-        let Some(function) = functions_named(name).find(|entry| entry.arguments.is_empty()) else {
-            return Err(BindError::not_supported(name, range));
-        };
-        let call = numbering_call(function);
         let constant = |kind| ScalarExpression::new(kind, SqlType::BIGINT, range);
         let wanted = constant(ScalarKind::Constant(ConstantValue(SqlValue::BigInt(last))));
         let column = self.add_computed(name, &wanted);
+        let input = numbered(input, name, column, (partition, order), range)?;
         let own = constant(ScalarKind::Column(column));
         let condition = self.apply_operator("<=", vec![own, wanted], range)?;
-        let functions =
-            vec![WindowColumn { column, call, frame: BoundWindowFrame::default_frame() }];
-        let input = Box::new(RelationalOperator::Window {
-            input: Box::new(input),
-            partition,
-            order,
-            functions,
-        });
-        Ok(RelationalOperator::Filter { input, condition })
+        Ok(RelationalOperator::Filter { input: Box::new(input), condition })
     }
+}
+
+/// Adds the column of a window function without arguments.
+fn numbered(
+    input: RelationalOperator,
+    name: &str,
+    column: ColumnId,
+    (partition, order): (Vec<ColumnId>, Vec<BoundSortKey>),
+    range: SourceRange,
+) -> Result<RelationalOperator, BindError> {
+    let Some(function) = functions_named(name).find(|entry| entry.arguments.is_empty()) else {
+        return Err(BindError::not_supported(name, range));
+    };
+    let (call, frame) = (numbering_call(function), BoundWindowFrame::default_frame());
+    let functions = vec![WindowColumn { column, call, frame }];
+    Ok(RelationalOperator::Window { input: Box::new(input), partition, order, functions })
 }
 
 fn numbering_call(function: &'static FunctionEntry) -> BoundWindowCall {
     BoundWindowCall { function, arguments: Vec::new(), filter: None, result: SqlType::BIGINT }
 }
 
-fn value_of<'v>(value: &'v SortValue, targets: &'v [BoundTarget]) -> &'v ScalarExpression {
+pub(super) fn value_of<'v>(
+    value: &'v SortValue,
+    targets: &'v [BoundTarget],
+) -> &'v ScalarExpression {
     match value {
         SortValue::Target(index) => &targets[*index].value,
         SortValue::Hidden(value) => value,

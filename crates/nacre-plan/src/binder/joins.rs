@@ -247,9 +247,12 @@ fn under_alias(scope: Scope, alias: &TableAlias, range: SourceRange) -> Result<S
     for (column, renamed) in columns.iter_mut().zip(&alias.columns) {
         column.name.clone_from(&renamed.text);
     }
+    let is_working = scope.tables.iter().any(|table| table.is_working);
     let inner = scope.tables.into_iter().map(|table| table.name);
     let out_of_reach = scope.out_of_reach.into_iter().chain(inner).collect();
-    Ok(Scope { out_of_reach, ..Scope::of_table(name, columns) })
+    let mut joined = Scope { out_of_reach, ..Scope::of_table(name, columns) };
+    joined.tables.iter_mut().for_each(|table| table.is_working = is_working);
+    Ok(joined)
 }
 
 /// Returns the names of columns that both sides have, in the order of the left one.

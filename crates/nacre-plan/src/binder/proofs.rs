@@ -69,7 +69,12 @@ impl Binder<'_> {
                 let source = self.columns.get(*column).map(|column| column.source);
                 (source == Some(ColumnSource::RowCount)).then_some(ProvenRange::COUNT)
             }
-            ScalarKind::Cast { operand, .. } => self.value_range(operand),
+            // Others round, or have numbers that are none of these.
+            ScalarKind::Cast { operand, .. }
+                if [expression, operand].iter().all(|one| is_whole(one.sql_type.oid())) =>
+            {
+                self.value_range(operand)
+            }
             ScalarKind::Proven(inner) => self.result_range(inner),
             _ => counts_rows(expression).then_some(ProvenRange::COUNT),
         };
@@ -113,6 +118,10 @@ pub(super) fn counts_rows(expression: &ScalarExpression) -> bool {
 /// Whether a value is not known before the query runs.
 fn has_columns_or_calls(expression: &ScalarExpression) -> bool {
     has_columns(expression) || expression.any(&counts_rows)
+}
+
+fn is_whole(oid: TypeOid) -> bool {
+    range_of_type(oid).is_some()
 }
 
 fn range_of_type(oid: TypeOid) -> Option<ProvenRange> {

@@ -12,6 +12,7 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
+use super::first_rows::value_of;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
 use super::ordering::{BoundSortItem, SelectOrder, SortValue};
@@ -26,6 +27,7 @@ use crate::algebra::{
     RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::error::BindError;
+use crate::properties::never_fails;
 
 /// An item of the SELECT list.
 #[derive(Clone, Debug)]
@@ -134,13 +136,27 @@ impl Binder<'_> {
         let is_all = core.distinct == DistinctClause::All;
         let has_ties = matches!(query.limit, Some(RowLimit::WithTies(_)));
         let wants_places = is_all && !order.is_empty() && !has_ties;
-        let values = targets.iter_mut().map(|target| &mut target.value);
-        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
-        let (root, places) = self.expand_sets(root, values.collect(), wants_places)?;
-        let is_expanded = matches!(root, RelationalOperator::Expand { .. });
-        if is_expanded && matches!(core.distinct, DistinctClause::On(_)) {
+        let hidden = order.iter().filter_map(BoundSortItem::hidden);
+        let values = targets.iter().map(|target| &target.value).chain(hidden);
+        if !require_infallible_beside_sets(values)? {
+            return Ok(root);
+        }
+        if matches!(core.distinct, DistinctClause::On(_)) {
             return Err(BindError::not_supported("sets below DISTINCT ON", core.range));
         }
+        let mut places = Vec::new();
+        let has_late_keys = order.iter().any(|item| has_sets(value_of(&item.value, targets)));
+        let mut root = root;
+        if wants_places && !has_late_keys {
+            // The sets of rows with equal keys follow one another.
+            let (numbered, number) = self.with_row_numbers(root, query.range)?;
+            root = numbered;
+            places.push(number);
+        }
+        let values = targets.iter_mut().map(|target| &mut target.value);
+        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+        let (root, inner) = self.expand_sets(root, values.collect(), wants_places)?;
+        places.extend(inner);
         for column in places {
             let kind = ScalarKind::Column(column);
             let value = ScalarExpression::new(kind, SqlType::BIGINT, query.range);
@@ -364,6 +380,33 @@ fn require_no_recursive_aggregates<'e>(
         let message = "aggregate functions are not allowed in a recursive query's recursive term";
         Err(BindError::new("42P19", message, value.range))
     })
+}
+
+/// Whether there are functions of sets. PostgreSQL computes what stands beside them for rows whose
+/// sets are empty, too.
+///
+/// # Errors
+/// 0A000 if that may fail.
+fn require_infallible_beside_sets<'e>(
+    values: impl Iterator<Item = &'e ScalarExpression>,
+) -> Result<bool, BindError> {
+    let (with_sets, beside): (Vec<_>, Vec<_>) = values.partition(|value| has_sets(value));
+    if with_sets.is_empty() {
+        return Ok(false);
+    }
+    let late = beside.into_iter().find(|value| !never_fails(value));
+    late.map_or(Ok(true), |value| {
+        let what = "expressions that may fail beside functions of sets";
+        Err(BindError::not_supported(what, value.range))
+    })
+}
+
+fn has_sets(expression: &ScalarExpression) -> bool {
+    let is_set = |one: &ScalarExpression| match &one.kind {
+        ScalarKind::Function { function, .. } => function.returns_set,
+        _ => false,
+    };
+    expression.any(&is_set)
 }
 
 /// Returns how many rows FETCH FIRST ROW wants.

@@ -18,7 +18,7 @@ use super::scope::{Scope, ScopeColumn, require_columns};
 use super::sharing::SharedQuery;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
-use crate::properties::has_open_order;
+use crate::properties::{has_open_order, never_fails};
 
 /// Queries that one may be made of, with those of WITH as often as they are read: names that are
 /// read twice, by others that are read twice, double with each level.
@@ -225,9 +225,36 @@ impl Binder<'_> {
         let outer = std::mem::replace(&mut self.out_of_reach, out_of_reach.to_vec());
         let bound = self.bind_query(query)?;
         self.out_of_reach = outer;
+        if has_with(query) && has_late_columns(&bound.0) {
+            let what = "columns that may fail of queries in FROM with a WITH of their own";
+            return Err(BindError::not_supported(what, item.range));
+        }
         let renamed = alias.map_or(&[][..], |alias| &alias.columns);
         require_columns("table", name, bound.1.len(), renamed, item.range)?;
         Ok(as_table(bound, name, &[renamed], item.range))
+    }
+}
+
+fn has_with(query: &QueryExpression) -> bool {
+    let is_inner = match &query.body {
+        QueryBody::Nested(inner) => has_with(inner),
+        _ => false,
+    };
+    query.with.is_some() || is_inner
+}
+
+/// Whether a query in FROM has columns that would be computed above the joins around it, which
+/// PostgreSQL does not do if it has a WITH.
+fn has_late_columns(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::Compute { input, columns } => {
+            columns.iter().any(|one| !never_fails(&one.value)) || has_late_columns(input)
+        }
+        RelationalOperator::Filter { input, .. } => has_late_columns(input),
+        RelationalOperator::Join { left, right, .. } => {
+            has_late_columns(left) || has_late_columns(right)
+        }
+        _ => false,
     }
 }
 

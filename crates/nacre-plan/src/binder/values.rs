@@ -8,6 +8,7 @@ use nacre_syntax::{
     DistinctClause, ExpressionNode, FromItem, FromKind, QueryExpression, RelationName, SelectCore,
     SourceRange, SqlName, TargetItem,
 };
+use nacre_types::{SqlType, SqlValue};
 
 use super::expressions::ExpressionPlace;
 use super::ordering::{BoundSortItem, SelectOrder};
@@ -18,13 +19,17 @@ use super::subquery_joins::has_subquery;
 use super::{Binder, COLUMNS_MAX, OUTPUTS_MAX};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    ColumnId, ColumnSource, ComputedColumn, QueryColumn, RelationalOperator, ScalarExpression,
-    ScalarKind, SetInput, SetVariant,
+    BoundSortKey, ColumnId, ColumnSource, ComputedColumn, ConstantValue, QueryColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, SetInput, SetVariant,
 };
 use crate::error::BindError;
+use crate::properties::query_never_fails;
 
 /// What its rows are called as a table, which only ORDER BY can name.
 const TABLE_NAME: &str = "*VALUES*";
+
+/// Rows that may have subqueries: each is an input of a plan.
+const JOINED_ROWS_MAX: usize = 200;
 
 impl Binder<'_> {
     /// Binds VALUES with its ORDER BY and LIMIT.
@@ -64,6 +69,10 @@ impl Binder<'_> {
         let row = |_: &Vec<ExpressionNode>| unified.iter_mut().filter_map(Iterator::next).collect();
         let rows: Vec<Vec<ScalarExpression>> = rows.iter().map(row).collect();
         let root = if rows.iter().flatten().any(has_subquery) {
+            if rows.len() > JOINED_ROWS_MAX {
+                let what = "this many rows of VALUES with subqueries";
+                return Err(BindError::not_supported(what, query.range));
+            }
             self.join_rows(columns, rows, query.range)?
         } else {
             RelationalOperator::Values { columns, rows }
@@ -72,7 +81,8 @@ impl Binder<'_> {
         self.finish_columns(root, Scope::of_table(&name, scope), query)
     }
 
-    /// Makes each row that has queries a query of its own.
+    /// Makes each row a query of its own. Rows of several inputs come in any order: they are
+    /// sorted by their numbers, for which all are computed.
     fn join_rows(
         &mut self,
         columns: Vec<ColumnId>,
@@ -80,7 +90,8 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<RelationalOperator, BindError> {
         let mut inputs = Vec::with_capacity(rows.len());
-        for mut row in rows {
+        let has_order = rows.len() > 1;
+        for (number, mut row) in (0_i64..).zip(rows) {
             let root = RelationalOperator::SingleRow;
             let root = self.join_subqueries(root, row.iter_mut().collect())?;
             let (mut own, mut computed) = (Vec::with_capacity(row.len()), Vec::new());
@@ -89,9 +100,30 @@ impl Binder<'_> {
                 own.push(column);
                 computed.push(ComputedColumn { column, value });
             }
-            inputs.push(SetInput { operator: with_computed(root, computed), columns: own });
+            if has_order {
+                let column = self.add_query_column("number", SqlType::BIGINT, range)?;
+                own.push(column);
+                let kind = ScalarKind::Constant(ConstantValue(SqlValue::BigInt(number)));
+                let value = ScalarExpression::new(kind, SqlType::BIGINT, range);
+                computed.push(ComputedColumn { column, value });
+            }
+            let operator = with_computed(root, computed);
+            if has_order && !query_never_fails(&operator) {
+                let what = "several rows of VALUES with subqueries that may fail";
+                return Err(BindError::not_supported(what, range));
+            }
+            inputs.push(SetInput { operator, columns: own });
         }
-        Ok(RelationalOperator::SetOperation { variant: SetVariant::UnionAll, columns, inputs })
+        let (variant, mut columns) = (SetVariant::UnionAll, columns);
+        if !has_order {
+            return Ok(RelationalOperator::SetOperation { variant, columns, inputs });
+        }
+        let number = self.add_query_column("number", SqlType::BIGINT, range)?;
+        columns.push(number);
+        let input = Box::new(RelationalOperator::SetOperation { variant, columns, inputs });
+        let value = ScalarExpression::new(ScalarKind::Column(number), SqlType::BIGINT, range);
+        let key = BoundSortKey { value, is_descending: false, nulls_first: false };
+        Ok(RelationalOperator::Sort { input, keys: vec![key] })
     }
 
     /// Binds `TABLE name`, which is `SELECT * FROM name`.
@@ -137,7 +169,7 @@ impl Binder<'_> {
     pub(super) fn add_query_column(
         &mut self,
         name: &str,
-        sql_type: nacre_types::SqlType,
+        sql_type: SqlType,
         range: SourceRange,
     ) -> Result<ColumnId, BindError> {
         if self.columns.len() >= COLUMNS_MAX {

@@ -111,10 +111,12 @@ fn split_columns(operator: RelationalOperator) -> (RelationalOperator, Vec<Compu
     let RelationalOperator::Compute { input, columns } = operator else {
         return (operator, Vec::new());
     };
-    if !is_merged(&input) {
+    // A query with volatile columns stays a query of its own in PostgreSQL.
+    let is_volatile = |one: &ComputedColumn| one.value.any(&is_volatile);
+    if !is_merged(&input) || columns.iter().any(is_volatile) {
         return (RelationalOperator::Compute { input, columns }, Vec::new());
     }
-    let is_raised = |one: &ComputedColumn| !never_fails(&one.value) && !one.value.any(&is_volatile);
+    let is_raised = |one: &ComputedColumn| !never_fails(&one.value);
     let (raised, kept) = columns.into_iter().partition(is_raised);
     (with_computed(*input, kept), raised)
 }
