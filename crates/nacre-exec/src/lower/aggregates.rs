@@ -69,7 +69,12 @@ pub(super) struct GroupedColumns<'q> {
     pub(super) sets: Option<(&'q [Vec<usize>], ColumnId)>,
 }
 
-impl GroupedColumns<'_> {
+impl<'q> GroupedColumns<'q> {
+    /// Groups by sets of keys, and makes a column of the index of the set.
+    pub(super) fn of_sets(keys: &[GroupingKey], sets: (&'q [Vec<usize>], ColumnId)) -> Self {
+        Self { keys: keys.to_vec(), dependents: Vec::new(), sets: Some(sets) }
+    }
+
     /// Takes columns that follow from others out of the keys.
     pub(super) fn of(input: &RelationalOperator, keys: &[ColumnId], needed: &[ColumnId]) -> Self {
         let (mut compared, mut dependents) = (Vec::with_capacity(keys.len()), Vec::new());

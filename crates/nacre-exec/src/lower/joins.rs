@@ -97,9 +97,7 @@ fn join_lowered(
     is_never: bool,
 ) -> LoweringResult<LoweredRelation> {
     let is_grouped = left.is_grouped && right.is_grouped;
-    // Rows without a partner may be enough.
-    let partner_may_fail =
-        variant.keeps_left() && right.may_fail || variant.keeps_right() && left.may_fail;
+    let partner_may_fail = partner_may_fail(variant, [&left, &right]);
     let [left, right] = with_rounded_values([left, right], &conditions.all())?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
@@ -134,7 +132,7 @@ fn join_lowered(
     }
     let (graph, pairs_may_fail) = (expressions.graph, expressions.may_fail);
     let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
-    let own_may_fail = keys_may_fail || pairs_may_fail || is_error;
+    let own_may_fail = keys_may_fail || pairs_may_fail || is_error || partner_may_fail;
     let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
     if grouped_column_may_fail && (keys_may_fail || pairs_may_fail) {
         return Err(guarded_column());
@@ -142,7 +140,7 @@ fn join_lowered(
     let columns = joined_columns(variant, kind, both, [&probe, &build]);
     let joined = LoweredRelation {
         columns,
-        row_may_fail: partner_may_fail || probe.row_may_fail || build.row_may_fail || own_may_fail,
+        row_may_fail: probe.row_may_fail || build.row_may_fail || own_may_fail,
         column_may_fail: false,
         grouped_column_may_fail,
         may_fail: probe.may_fail || build.may_fail || own_may_fail,
@@ -162,6 +160,12 @@ fn join_lowered(
     let mut joined = filter(joined, &rest.above)?;
     joined.columns.forget_rounded();
     Ok(joined)
+}
+
+/// Whether the side may fail of which rows of the other one may need no partner: a LIMIT may have
+/// enough of them.
+fn partner_may_fail(variant: JoinVariant, [left, right]: [&LoweredRelation; 2]) -> bool {
+    variant.keeps_left() && right.may_fail || variant.keeps_right() && left.may_fail
 }
 
 /// Takes out the conditions on the probe side alone that never fail: they are computed beside its

@@ -108,11 +108,7 @@ fn lower_operator(
             if sets.len() > GROUPING_SETS_MAX {
                 return Err(LoweringError::not_supported("this many grouping sets"));
             }
-            let grouped = GroupedColumns {
-                keys: keys.clone(),
-                dependents: Vec::new(),
-                sets: Some((sets, *set_column)),
-            };
+            let grouped = GroupedColumns::of_sets(keys, (sets, *set_column));
             lower_groups(relations, input, grouped, aggregates)
         }
         RelationalOperator::Window { .. } => lower_windows(relations, operator, needed),

@@ -73,6 +73,13 @@ pub fn determined_keys(input: &RelationalOperator, keys: &[ColumnId]) -> Vec<boo
     determined
 }
 
+/// Returns the keys from which all others follow.
+pub(super) fn determining_keys(input: &RelationalOperator, keys: &[ColumnId]) -> Vec<ColumnId> {
+    let determined = determined_keys(input, keys);
+    let left = keys.iter().zip(determined).filter(|(_, is_determined)| !is_determined);
+    left.map(|(key, _)| *key).collect()
+}
+
 /// Returns the columns that follow from `columns`, these among them.
 fn closure(mut columns: HashSet<ColumnId>, dependencies: &[ColumnDependency]) -> HashSet<ColumnId> {
     let mut open: Vec<&ColumnDependency> = dependencies.iter().collect();

@@ -4,7 +4,7 @@
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
-use super::dependent_columns::determined_keys;
+use super::dependent_columns::determining_keys;
 use super::selectivity::{
     ColumnProfile, ColumnProfiles, axis_of_value, axis_value, damped_product,
 };
@@ -77,9 +77,7 @@ impl<'s> RowEstimator<'s> {
                 input
             }
             RelationalOperator::Aggregate { input: rows, keys, aggregates, is_scalar } => {
-                let mut determined = determined_keys(rows, keys).into_iter();
-                let is_left = |_: &&ColumnId| !determined.next().unwrap_or(false);
-                let keys: Vec<ColumnId> = keys.iter().filter(is_left).copied().collect();
+                let keys = determining_keys(rows, keys);
                 let rows = if *is_scalar { 1.0 } else { self.groups(&keys, input) };
                 for one in aggregates {
                     self.profiles.set(one.column, unknown_profile(rows));
