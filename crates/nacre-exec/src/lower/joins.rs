@@ -101,9 +101,7 @@ fn join_lowered(
     let [left, right] = with_rounded_values([left, right], &conditions.all())?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
-    if right.column_may_fail && keys[1].is_empty() {
-        return Err(guarded_column());
-    }
+    refuse_guarded(right.column_may_fail && keys[1].is_empty())?;
     let kind = pairing_kind(variant, [&left.node, &right.node], !keys[0].is_empty());
     let ([left_graph, right_graph], [left_keys, right_keys]) = (graphs, keys);
     let left = KeyedSide { relation: left, graph: left_graph, keys: left_keys };
@@ -134,9 +132,7 @@ fn join_lowered(
     let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
     let own_may_fail = keys_may_fail || pairs_may_fail || is_error || partner_may_fail;
     let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
-    if grouped_column_may_fail && (keys_may_fail || pairs_may_fail) {
-        return Err(guarded_column());
-    }
+    refuse_guarded(grouped_column_may_fail && (keys_may_fail || pairs_may_fail))?;
     let columns = joined_columns(variant, kind, both, [&probe, &build]);
     let joined = LoweredRelation {
         columns,
@@ -160,6 +156,10 @@ fn join_lowered(
     let mut joined = filter(joined, &rest.above)?;
     joined.columns.forget_rounded();
     Ok(joined)
+}
+
+fn refuse_guarded(is_guarded: bool) -> LoweringResult<()> {
+    if is_guarded { Err(guarded_column()) } else { Ok(()) }
 }
 
 /// Whether the side may fail of which rows of the other one may need no partner: a LIMIT may have

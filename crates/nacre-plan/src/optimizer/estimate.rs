@@ -76,9 +76,8 @@ impl<'s> RowEstimator<'s> {
                 }
                 input
             }
-            RelationalOperator::Aggregate { input: rows, keys, aggregates, is_scalar } => {
-                let keys = determining_keys(rows, keys);
-                let rows = if *is_scalar { 1.0 } else { self.groups(&keys, input) };
+            RelationalOperator::Aggregate { input: rows, keys, aggregates, .. } => {
+                let rows = self.groups(&determining_keys(rows, keys), input);
                 for one in aggregates {
                     self.profiles.set(one.column, unknown_profile(rows));
                 }
