@@ -128,8 +128,8 @@ pub(super) fn lower_aggregate(
     let AggregateInput { expressions, outputs, calls } = lowering;
     let starts = call_starts(key_indexes.len() + dependents.len(), &calls);
     planned.extend(exact_keys);
-    // Sums may be too large.
-    let may_fail = input.may_fail || expressions.may_fail || !calls.is_empty();
+    let calls_may_fail = calls.iter().any(|call| !call.function.never_fails());
+    let may_fail = input.may_fail || expressions.may_fail || calls_may_fail;
     let map = MapNode { input: input.node, graph: expressions.graph, outputs };
     let input = PlanNode::Map(Box::new(map));
     let node = match sets {

@@ -199,6 +199,11 @@ pub enum MomentKind {
 }
 
 impl AggregateFunction {
+    /// Whether it never fails, whatever the values are.
+    pub fn never_fails(self) -> bool {
+        matches!(self, Self::CountRows | Self::Count | Self::CountDistinct | Self::Min | Self::Max)
+    }
+
     /// Returns how many columns it gives.
     pub fn columns(self) -> usize {
         if matches!(self, Self::AverageState | Self::ExactState | Self::DistinctState) {
