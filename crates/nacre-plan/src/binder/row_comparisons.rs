@@ -16,6 +16,7 @@ use super::expressions::ExpressionPlace;
 use super::operators::BoundOperator;
 use super::ordering::require_operator;
 use super::predicates::negated_if;
+use super::subquery_joins::has_subquery;
 use crate::algebra::{ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
@@ -41,6 +42,23 @@ fn joined(mut all: Vec<ScalarExpression>, is_and: bool, range: SourceRange) -> S
         }
         None => boolean(ScalarKind::And(all), range),
     }
+}
+
+/// Refuses to compare rows of unlike or no widths.
+fn require_same_width(
+    left: &[ExpressionNode],
+    right: &[ExpressionNode],
+    range: SourceRange,
+) -> Result<(), BindError> {
+    if left.len() != right.len() {
+        let message = "unequal number of entries in row expressions";
+        return Err(BindError::new("42601", message, range));
+    }
+    if left.is_empty() {
+        let message = "cannot compare rows of zero length";
+        return Err(BindError::new("0A000", message, range));
+    }
+    Ok(())
 }
 
 impl Binder<'_> {
@@ -76,14 +94,7 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        if left.len() != right.len() {
-            let message = "unequal number of entries in row expressions";
-            return Err(BindError::new("42601", message, range));
-        }
-        if left.is_empty() {
-            let message = "cannot compare rows of zero length";
-            return Err(BindError::new("0A000", message, range));
-        }
+        require_same_width(left, right, range)?;
         let mut pairs = Vec::with_capacity(left.len());
         for (left, right) in left.iter().zip(right) {
             pairs.push([self.bind(left, place)?, self.bind(right, place)?]);
@@ -152,12 +163,27 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let symbol = if is_negated { "<>" } else { "=" };
+        let mut values = Vec::with_capacity(row.len());
+        for item in row {
+            values.push(self.bind(item, place)?);
+        }
+        if values.iter().any(has_subquery) {
+            return Err(BindError::not_supported("rows of subqueries among rows", range));
+        }
         let mut tests = Vec::with_capacity(nodes.len());
         for node in nodes {
             let Some(items) = row_items(node) else {
                 return Err(BindError::not_supported("a row among other values", node.range));
             };
-            tests.push(self.bind_row_comparison(symbol, [row, items], place, range)?);
+            require_same_width(row, items, range)?;
+            let mut pairs = Vec::with_capacity(items.len());
+            for (value, item) in values.iter().zip(items) {
+                // A column is as small as what stands for a copy.
+                let is_small = value.count() == 1;
+                let copy = if is_small { value.clone() } else { self.copy(value)? };
+                pairs.push([self.bound_again(copy), self.bind(item, place)?]);
+            }
+            tests.push(self.compare_rows(symbol, pairs, range)?);
         }
         Ok(joined(tests, is_negated, range))
     }

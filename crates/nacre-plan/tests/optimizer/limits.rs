@@ -186,3 +186,12 @@ fn copies_of_queries_and_conditions_are_bounded() {
     tables
         .optimized(&format!("{with} select 1 from q59 left join t on t.k = q59.k where q59.k > 1"));
 }
+
+#[test]
+fn rows_among_rows_within_each_other_are_refused_before_they_are_too_many() {
+    let (open, close) = ("((".repeat(60), ", 1) in ((2, 3), (4, 5)))::int".repeat(60));
+    let error = tables(1).bind(&format!("select {open}x{close} from t0")).unwrap_err();
+    assert!(error.contains("stack depth limit exceeded"), "{error}");
+    let rows = (0..6_000).map(|row| format!("({row}, 1)")).collect::<Vec<_>>().join(", ");
+    tables(1).bind(&format!("select k from t0 where (x, y) in ({rows})")).unwrap();
+}
