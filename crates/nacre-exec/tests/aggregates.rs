@@ -227,7 +227,8 @@ const WINDOWS: &[&str] = &[
      w from t where id < 60 window w as (partition by k order by id range between unbounded \
      preceding and current row exclude ties)",
     "select id, json_agg(a) over (order by id rows 1 preceding) from t where id < 20",
-    "select x, json_object_agg(a, a) over () from (select id as x, a from t) u where a < 3",
+    "select x, json_object_agg(a, a) over (order by x) from (select id as x, a from t) u \
+     where a < 3",
     "select min(x) over (order by k), max(x) over (order by k) from (values (interval '1 mon', 1), \
      ('30 days', 2), ('720 hours', 3)) v(x, k)",
     "select id, lag(s, 2, 'none') over (order by id), lead(n, 1, 0.5) over (order by id), lag(d, \
