@@ -529,29 +529,49 @@ fn unified_infos(inputs: &[Vec<SlotInfo>]) -> ExecResult<Vec<SlotInfo>> {
     Ok(unified)
 }
 
+/// Opens the input of an operator that puts a source of its own around each source of its rows.
+fn open_wrapped(
+    input: &PlanNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    let pipeline = open_input(input, context, stages)?;
+    if pipeline.probes == PROBES_MAX {
+        return end_in_sort(pipeline, &[], None, context, stages);
+    }
+    Ok(pipeline)
+}
+
+/// Puts what `around` makes around each source of a pipeline; its rows have `outputs`.
+fn wrap_each(
+    pipeline: OpenPipeline,
+    name: &'static str,
+    context: &StageContext,
+    outputs: Vec<SlotInfo>,
+    around: impl Fn(Arc<dyn PipelineSource>) -> Arc<dyn PipelineSource>,
+) -> ExecResult<OpenPipeline> {
+    let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
+    let mut sources = wrap(pipeline, name, context).into_iter().map(around);
+    let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
+    let tails = sources.collect();
+    Ok(OpenPipeline { tails, probes, ..begin(first, outputs, depth) })
+}
+
 fn open_repeat(
     node: &RepeatNode,
     context: &StageContext,
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
-    let mut pipeline = open_input(&node.input, context, stages)?;
-    if pipeline.probes == PROBES_MAX {
-        pipeline = end_in_sort(pipeline, &[], None, context, stages)?;
-    }
+    let pipeline = open_wrapped(&node.input, context, stages)?;
     let infos = output_infos(&pipeline);
     let is_count = |info: &SlotInfo| matches!(info.vector_type, VectorType::Int(_));
     if !infos.get(node.count).is_some_and(is_count) {
         return Err(ExecError::internal(format!("rows are repeated by column {}", node.count)));
     }
-    let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
     let shared: Arc<[SlotInfo]> = infos.clone().into();
-    let repeat = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+    wrap_each(pipeline, "rows to repeat", context, infos, |source| {
         Arc::new(RepeatSource::new(source, &shared, node.count))
-    };
-    let mut sources = wrap(pipeline, "rows to repeat", context).into_iter().map(repeat);
-    let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
-    let tails = sources.collect();
-    Ok(OpenPipeline { tails, probes, ..begin(first, infos, depth) })
+    })
 }
 
 fn open_expand(
@@ -559,20 +579,12 @@ fn open_expand(
     context: &StageContext,
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
-    let mut pipeline = open_input(&node.input, context, stages)?;
-    if pipeline.probes == PROBES_MAX {
-        pipeline = end_in_sort(pipeline, &[], None, context, stages)?;
-    }
+    let pipeline = open_wrapped(&node.input, context, stages)?;
     let plan = Arc::new(ExpandPlan::new(node, output_infos(&pipeline)));
-    let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
-    let expand = |source: Arc<dyn PipelineSource>| -> Arc<dyn PipelineSource> {
+    let begun = wrap_each(pipeline, "rows to expand", context, plan.outputs(), |source| {
         Arc::new(ExpandSource::new(source, &plan))
-    };
-    let mut sources = wrap(pipeline, "rows to expand", context).into_iter().map(expand);
-    let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
-    let tails = sources.collect();
-    let begun = begin(first, plan.outputs(), depth);
-    Ok(OpenPipeline { tails, probes, may_fail: true, ..begun })
+    })?;
+    Ok(OpenPipeline { may_fail: true, ..begun })
 }
 
 /// The morsels of a scan.

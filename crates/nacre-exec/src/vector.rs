@@ -17,6 +17,7 @@ mod strings;
 
 pub use batch::{DENSE_PERCENT_MIN, ResultBatch, SelectionVector, VectorBatch};
 pub use bits::BitVector;
+pub(crate) use column::require_string_room;
 pub use column::{ColumnVector, VectorValues};
 pub use dictionary::{DictionaryReader, DictionaryReaders, QueryDictionary};
 pub use strings::{INLINE_BYTES_MAX, StringColumn, StringView};

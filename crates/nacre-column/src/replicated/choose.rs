@@ -94,7 +94,7 @@ fn ps_of_byte(kind: DomainKind) -> u64 {
 #[derive(Clone, Copy, Debug)]
 struct DecoderCost {
     value_ps: u64,
-    /// For each encoded byte: strings of 50 bytes take FSST 50 ns, and a copy 5.
+    /// For each encoded byte: FSST takes about 290 instructions for a string of 50 bytes.
     byte_ps: u64,
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::chunk::{CHUNK_ROWS, JoinChunk};
 use super::column::{ROWS_MAX, StoredColumn};
 use super::keys::JoinKeyWords;
-use super::parts::{PARTS, PartWriter, SideRows};
+use super::parts::{JoinPartWriter, PARTS, SideRows};
 use super::plan::JoinPlan;
 use super::spilled::SpilledJoin;
 use super::table::{ChunkKeys, JoinIndexKind, JoinKeyRange, JoinTable};
@@ -49,7 +49,7 @@ struct LocalRows {
     range: Option<JoinKeyRange>,
     reservation: MemoryReservation,
     /// What went to a file.
-    spilled: Option<PartWriter>,
+    spilled: Option<JoinPartWriter>,
 }
 
 /// Rows of all workers: chunks that are full but the last.
@@ -99,7 +99,7 @@ impl JoinBuildSink {
         let mut build = vec![Vec::new(); PARTS];
         for mut local in self.locals.all() {
             local.spill(&self.plan, spill)?;
-            let extents = local.spilled.take().map_or_else(Vec::new, PartWriter::into_extents);
+            let extents = local.spilled.take().map_or_else(Vec::new, JoinPartWriter::into_extents);
             for (to, from) in build.iter_mut().zip(extents) {
                 to.extend(from);
             }
@@ -217,7 +217,7 @@ impl LocalRows {
         }
         let writer = match &mut self.spilled {
             Some(writer) => writer,
-            none => none.insert(PartWriter::new(spill, plan.key_words, 0)?),
+            none => none.insert(JoinPartWriter::new(spill, plan.key_words, 0)?),
         };
         for chunk in self.full.drain(..).chain(self.open.take()) {
             spill.check()?;

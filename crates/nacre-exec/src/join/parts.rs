@@ -37,7 +37,7 @@ pub(super) struct SideRows<'r> {
 
 /// Writes rows of one side by partition.
 #[derive(Debug)]
-pub(super) struct PartWriter {
+pub(super) struct JoinPartWriter {
     writer: SpillWriter,
     level: u32,
     /// Words of the keys of a row.
@@ -55,7 +55,7 @@ fn part_of(words: &[u64], level: u32) -> usize {
     (hash_words(words) >> (FIRST_BIT + PART_BITS * level)) as usize % PARTS
 }
 
-impl PartWriter {
+impl JoinPartWriter {
     pub(super) fn new(spill: &OperatorSpill, stride: usize, level: u32) -> ExecResult<Self> {
         debug_assert!(level < LEVELS);
         Ok(Self {
@@ -166,7 +166,7 @@ pub(super) fn split_blocks(
     models: &[ColumnVector],
     level: u32,
 ) -> ExecResult<Vec<Vec<SpillExtent>>> {
-    let mut writer = PartWriter::new(spill, stride, level)?;
+    let mut writer = JoinPartWriter::new(spill, stride, level)?;
     let (mut scratch, mut reservation) = (Vec::new(), spill.reservation("join"));
     let bytes_max = spill.hold_split(&mut reservation)?;
     for extent in extents {

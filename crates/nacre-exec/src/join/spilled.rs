@@ -30,7 +30,7 @@ use nacre_simd::Flavour;
 use super::build::{JoinBuildSink, make_table};
 use super::chunk::{CHUNK_ROWS, JoinChunk};
 use super::pairs::PairScratch;
-use super::parts::{LEVELS, PARTS, PartWriter, SideRows, read_chunk, split_blocks};
+use super::parts::{JoinPartWriter, LEVELS, PARTS, SideRows, read_chunk, split_blocks};
 use super::plan::JoinPlan;
 use super::probe::{ProbeVector, join_vector};
 use super::remainder::next_remainder;
@@ -60,7 +60,7 @@ pub(super) struct SpilledJoin {
 /// Writes rows of the probe side.
 #[derive(Debug)]
 pub(super) struct ProbeWriter {
-    parts: PartWriter,
+    parts: JoinPartWriter,
     reservation: MemoryReservation,
 }
 
@@ -149,7 +149,7 @@ impl SpilledJoin {
         if let Some(writer) = taken {
             return Ok(writer);
         }
-        let parts = PartWriter::new(&self.spill, plan.key_words, 0)?;
+        let parts = JoinPartWriter::new(&self.spill, plan.key_words, 0)?;
         Ok(ProbeWriter { parts, reservation: self.spill.reservation("join") })
     }
 

@@ -33,7 +33,7 @@ use super::error::{LoweringError, LoweringResult};
 use super::expressions::LoweredExpression;
 use super::fold::fold_constant;
 use super::form::ValueForm;
-use super::row_nodes::{bounds_of_type, form_of_rows, physical_value, push_scalar, require_room};
+use super::row_nodes::{bounds_of_type, form_of_rows, physical_value};
 use super::session::session_settings;
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{
@@ -45,7 +45,7 @@ use crate::plan::{
 use crate::value::{
     IntBounds, IntLimit, KeyDirection, ScalarValue, ValueClass, append_sort_key, has_keys,
 };
-use crate::vector::{ColumnVector, VectorValues};
+use crate::vector::{ColumnVector, VectorValues, require_string_room};
 
 const LENGTH_BYTES: usize = 4;
 const NULL_LENGTH: u32 = u32::MAX;
@@ -382,7 +382,7 @@ fn push_packed(out: &mut ColumnVector, bytes: Option<&[u8]>) -> ExecResult<()> {
         return Err(ExecError::internal("packed values among others"));
     };
     let bytes_before = values.heap().len();
-    require_room(bytes_before, bytes.map_or(0, <[u8]>::len))?;
+    require_string_room(bytes_before, bytes.map_or(0, <[u8]>::len))?;
     values.push(bytes.unwrap_or_default());
     if bytes.is_none() {
         out.mark_last_null();
@@ -670,7 +670,7 @@ impl FoldedRows {
         if let ScalarValue::Bytes(bytes) = &scalar {
             require_bytes(bytes.len()).map_err(ExecError::of_value)?;
         }
-        push_scalar(out, &scalar)
+        out.push_scalar(&scalar)
     }
 }
 

@@ -10,7 +10,6 @@ use nacre_plan::algebra::{OnceReference, ScalarExpression, ScalarKind};
 
 use super::error::{LoweringError, LoweringResult};
 use super::form::ValueForm;
-use super::row_nodes::push_scalar;
 use crate::error::ExecError;
 use crate::expression::{ForeignCall, ForeignFunction};
 use crate::value::{IntBounds, OnceValue};
@@ -46,7 +45,7 @@ pub(super) fn add_value(index: usize, form: ValueForm) -> Arc<OnceValue> {
         if (0..call.rows).any(is_asked) {
             let value = own.value()?;
             for _ in 0..call.rows {
-                push_scalar(out, &value)?;
+                out.push_scalar(&value)?;
             }
         } else {
             (0..call.rows).for_each(|_| out.values.push_default());

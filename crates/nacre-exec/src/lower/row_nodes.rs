@@ -142,9 +142,9 @@ fn evaluate_rows(
                     Entry::Occupied(entry) => entry.into_mut(),
                     Entry::Vacant(entry) => entry.insert(evaluate()?),
                 };
-                push_scalar(out, value)?;
+                out.push_scalar(value)?;
             }
-            None => push_scalar(out, &evaluate()?)?,
+            None => out.push_scalar(&evaluate()?)?,
         }
         if let VectorValues::Bytes(strings) = &out.values
             && strings.heap().len() >= asked + BYTES_BETWEEN_ASKS
@@ -184,39 +184,4 @@ pub(super) fn physical_value(
         Err(error) => return Err(ExecError::of_value(error)),
     }
     Ok(ScalarValue::Bytes(bytes))
-}
-
-/// Refuses more bytes in a vector than its 32-bit offsets reach.
-///
-/// # Errors
-/// 54000.
-pub(super) fn require_room(bytes: usize, more: usize) -> ExecResult<()> {
-    if bytes + more <= u32::MAX as usize {
-        return Ok(());
-    }
-    let message = "values of one vector have more than 4 GB";
-    Err(ExecError::of_value(ValueError::limit_exceeded(message)))
-}
-
-/// Appends a value of the vector's class, or null.
-///
-/// # Errors
-/// [`ExecError::Internal`] for a value of another class.
-pub(super) fn push_scalar(out: &mut ColumnVector, scalar: &ScalarValue) -> ExecResult<()> {
-    match (scalar, &mut out.values) {
-        (ScalarValue::Null(_), values) => {
-            values.push_default();
-            out.mark_last_null();
-        }
-        (ScalarValue::Bool(value), VectorValues::Bool(bits)) => bits.push(*value),
-        (ScalarValue::Float32(value), VectorValues::Float32(all)) => all.push(*value),
-        (ScalarValue::Float64(value), VectorValues::Float64(all)) => all.push(*value),
-        (ScalarValue::Int(value), values) => values.push_int(*value),
-        (ScalarValue::Bytes(value), VectorValues::Bytes(all)) => {
-            require_room(all.heap().len(), value.len())?;
-            all.push(value);
-        }
-        _ => return Err(ExecError::internal("a value of another class")),
-    }
-    Ok(())
 }

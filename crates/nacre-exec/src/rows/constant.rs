@@ -6,7 +6,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{PipelineSource, SlotInfo, SourceRun};
 use crate::plan::{ConstantColumn, RowsNode};
 use crate::value::{IntBounds, ScalarValue, ValueClass, VectorType};
-use crate::vector::{ColumnVector, VectorBatch, VectorValues};
+use crate::vector::VectorBatch;
 
 /// Rows of a morsel.
 const MORSEL_ROWS: usize = 65_536;
@@ -90,23 +90,9 @@ impl SourceRun for ConstantRun {
         (batch.rows, batch.selection) = (rows.len(), None);
         for (column, out) in self.node.columns.iter().zip(&mut batch.columns) {
             out.clear();
-            column.values[rows.clone()].iter().for_each(|value| push(value, out));
+            column.values[rows.clone()].iter().try_for_each(|value| out.push_scalar(value))?;
             out.fill_validity();
         }
         Ok(!rows.is_empty())
-    }
-}
-
-fn push(value: &ScalarValue, out: &mut ColumnVector) {
-    match (value, &mut out.values) {
-        (ScalarValue::Bool(value), VectorValues::Bool(out)) => out.push(*value),
-        (ScalarValue::Float32(value), VectorValues::Float32(out)) => out.push(*value),
-        (ScalarValue::Float64(value), VectorValues::Float64(out)) => out.push(*value),
-        (ScalarValue::Bytes(value), VectorValues::Bytes(out)) => out.push(value),
-        (ScalarValue::Int(value), out) => out.push_int(*value),
-        (_, values) => {
-            values.push_default();
-            out.mark_last_null();
-        }
     }
 }

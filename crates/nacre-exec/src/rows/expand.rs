@@ -6,11 +6,11 @@ use std::sync::Arc;
 use nacre_column::VECTOR_ROWS;
 
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
-use crate::error::{ExecError, ExecResult};
+use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SlotInfo, SourceRun};
 use crate::plan::{ExpandNode, SetColumn, SetValues};
 use crate::value::{IntBounds, ScalarValue, ValueClass, VectorType};
-use crate::vector::{ColumnVector, VectorBatch, VectorValues};
+use crate::vector::{ColumnVector, VectorBatch};
 
 /// What the morsels share.
 #[derive(Debug)]
@@ -165,27 +165,11 @@ impl ExpandRun {
         self.positions.push(self.at as u16);
         let null = ScalarValue::Null(ValueClass::Bool);
         for (value, column) in values.iter().zip(out.iter_mut()) {
-            push_value(value.as_ref().unwrap_or(&null), column)?;
+            column.push_scalar(value.as_ref().unwrap_or(&null))?;
         }
         if let Some(column) = out.get_mut(values.len()) {
             column.values.push_int(self.place.into());
         }
         Ok(())
     }
-}
-
-fn push_value(value: &ScalarValue, out: &mut ColumnVector) -> ExecResult<()> {
-    match (value, &mut out.values) {
-        (ScalarValue::Null(_), values) => {
-            values.push_default();
-            out.mark_last_null();
-        }
-        (ScalarValue::Bool(value), VectorValues::Bool(bits)) => bits.push(*value),
-        (ScalarValue::Float32(value), VectorValues::Float32(all)) => all.push(*value),
-        (ScalarValue::Float64(value), VectorValues::Float64(all)) => all.push(*value),
-        (ScalarValue::Int(value), values) => values.push_int(*value),
-        (ScalarValue::Bytes(value), VectorValues::Bytes(all)) => all.push(value),
-        _ => return Err(ExecError::internal("a set has a value of another class")),
-    }
-    Ok(())
 }

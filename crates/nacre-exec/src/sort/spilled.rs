@@ -36,7 +36,7 @@ pub(super) struct SpilledRun {
 }
 
 /// Writes sorted rows.
-struct RunWriter<'s> {
+struct SortRunWriter<'s> {
     spill: &'s RunSpill,
     writer: &'s mut SpillWriter,
     keys: Vec<u8>,
@@ -81,7 +81,7 @@ impl RunSpill {
         runs: &[SortRun],
         writer: &mut SpillWriter,
     ) -> ExecResult<SpilledRun> {
-        let mut out = RunWriter::new(self, writer);
+        let mut out = SortRunWriter::new(self, writer);
         let mut merge = RunMerge::new(runs);
         while let Some(head) = merge.pop(runs) {
             out.push(&runs[head.run], head.row)?;
@@ -98,7 +98,7 @@ impl RunSpill {
             let mut merged = Vec::with_capacity(runs.len().div_ceil(width));
             for some in runs.chunks(width) {
                 let mut merge = self.merge(some, "sort")?;
-                let mut out = RunWriter::new(self, &mut writer);
+                let mut out = SortRunWriter::new(self, &mut writer);
                 while let Some((run, row)) = merge.head() {
                     out.push(run, row)?;
                     merge.advance()?;
@@ -135,7 +135,7 @@ impl RunSpill {
     }
 }
 
-impl<'s> RunWriter<'s> {
+impl<'s> SortRunWriter<'s> {
     fn new(spill: &'s RunSpill, writer: &'s mut SpillWriter) -> Self {
         Self {
             spill,

@@ -3,7 +3,22 @@
 use std::sync::Arc;
 
 use super::{BitVector, DictionaryReader, QueryDictionary, StringColumn};
+use nacre_types::ValueError;
+
+use crate::error::{ExecError, ExecResult};
 use crate::value::{IntWidth, ScalarValue, VectorType};
+
+/// Refuses more bytes of strings in a vector than its 32-bit offsets reach.
+///
+/// # Errors
+/// 54000.
+pub(crate) fn require_string_room(bytes: usize, more: usize) -> ExecResult<()> {
+    if bytes + more <= u32::MAX as usize {
+        return Ok(());
+    }
+    let message = "values of one vector have more than 4 GB";
+    Err(ExecError::of_value(ValueError::limit_exceeded(message)))
+}
 
 /// Values of one physical type.
 #[derive(Clone, Debug)]
@@ -181,6 +196,29 @@ impl ColumnVector {
     #[inline]
     pub fn is_null(&self, row: usize) -> bool {
         self.validity.as_ref().is_some_and(|bits| !bits.get(row))
+    }
+
+    /// Appends a value of this column's class, or null.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] for a value of another class, 54000 for strings beyond 4 GiB.
+    pub(crate) fn push_scalar(&mut self, scalar: &ScalarValue) -> ExecResult<()> {
+        match (scalar, &mut self.values) {
+            (ScalarValue::Null(_), values) => {
+                values.push_default();
+                self.mark_last_null();
+            }
+            (ScalarValue::Bool(value), VectorValues::Bool(bits)) => bits.push(*value),
+            (ScalarValue::Float32(value), VectorValues::Float32(all)) => all.push(*value),
+            (ScalarValue::Float64(value), VectorValues::Float64(all)) => all.push(*value),
+            (ScalarValue::Int(value), values) => values.push_int(*value),
+            (ScalarValue::Bytes(value), VectorValues::Bytes(all)) => {
+                require_string_room(all.heap().len(), value.len())?;
+                all.push(value);
+            }
+            _ => return Err(ExecError::internal("a value of another class")),
+        }
+        Ok(())
     }
 
     /// Makes the last value null, which was appended just now.

@@ -17,7 +17,7 @@ pub(super) const ELEMENTS: AggregateKernel = AggregateKernel::of_rows(|context| 
 
 /// `array_agg` of arrays.
 pub(super) const ARRAYS: AggregateKernel = AggregateKernel::of_rows(|_| {
-    Box::new(ArrayState { first: None, count: 0, elements: Vec::new() })
+    Box::new(NestedArrayState { first: None, count: 0, elements: Vec::new() })
 });
 
 /// `string_agg`.
@@ -60,14 +60,14 @@ impl ElementState {
 }
 
 /// Arrays of one shape become an array of one dimension more.
-struct ArrayState {
+struct NestedArrayState {
     /// The first array.
     first: Option<SqlArray>,
     count: usize,
     elements: Vec<SqlValue>,
 }
 
-impl AggregateState for ArrayState {
+impl AggregateState for NestedArrayState {
     fn add(&mut self, row: &[SqlValue]) -> Result<(), ValueError> {
         let array = match argument(row, 0)? {
             SqlValue::Array(array) => array,
@@ -103,7 +103,7 @@ impl AggregateState for ArrayState {
     }
 }
 
-impl ArrayState {
+impl NestedArrayState {
     fn array_of(&self, elements: Vec<SqlValue>) -> Result<SqlValue, ValueError> {
         let Some(first) = &self.first else { return Ok(SqlValue::Null) };
         let mut dimensions = vec![ArrayDimension { length: self.count, lower_bound: 1 }];

@@ -9,22 +9,22 @@ use super::{AggregateContext, AggregateKernel, AggregateState, argument, require
 
 /// `json_agg`.
 pub(super) const ELEMENTS: AggregateKernel = AggregateKernel::of_rows(|context| {
-    Box::new(JsonState { context: Arc::clone(context), text: None, is_object: false })
+    Box::new(JsonTextState { context: Arc::clone(context), text: None, is_object: false })
 });
 
 /// `json_object_agg`.
 pub(super) const MEMBERS: AggregateKernel = AggregateKernel::of_rows(|context| {
-    Box::new(JsonState { context: Arc::clone(context), text: None, is_object: true })
+    Box::new(JsonTextState { context: Arc::clone(context), text: None, is_object: true })
 });
 
-struct JsonState {
+struct JsonTextState {
     context: Arc<AggregateContext>,
     /// All but the closing bracket.
     text: Option<String>,
     is_object: bool,
 }
 
-impl JsonState {
+impl JsonTextState {
     fn add_member(&self, row: &[SqlValue], text: &mut String) -> Result<(), ValueError> {
         let (key, key_type) = (argument(row, 0)?, self.context.argument_type(0)?);
         if key.is_null() {
@@ -46,7 +46,7 @@ impl JsonState {
     }
 }
 
-impl AggregateState for JsonState {
+impl AggregateState for JsonTextState {
     fn add(&mut self, row: &[SqlValue]) -> Result<(), ValueError> {
         let is_first = self.text.is_none();
         let start = if self.is_object { "{ " } else { "[" };
