@@ -5,8 +5,13 @@ Arguments: the engine, the file of its database, its threads. The first answer i
 
 import contextlib
 import json
+import os
 import sys
 import time
+
+# Engines print progress of long statements; only answers may go where they are read.
+answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
 
 def duckdb(file, threads, opened):
@@ -38,7 +43,7 @@ def hyper(file, threads, opened):
 name, file, threads = sys.argv[1:]
 with contextlib.ExitStack() as opened:
     version, run = {"duckdb": duckdb, "hyper": hyper}[name](file, int(threads), opened)
-    print(json.dumps({"version": version}), flush=True)
+    print(json.dumps({"version": version}), file=answers, flush=True)
     for line in sys.stdin:
         try:
             begin = time.perf_counter()
@@ -46,4 +51,4 @@ with contextlib.ExitStack() as opened:
             answer = {"seconds": time.perf_counter() - begin}
         except Exception as error:
             answer = {"error": str(error).splitlines()[0]}
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(answer), file=answers, flush=True)

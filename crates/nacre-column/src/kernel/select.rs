@@ -23,6 +23,7 @@ use nacre_simd::Flavour;
 
 use super::in_range::{KeyRange, in_range};
 use super::numbers::{Numbers, plain_range, with_plain};
+use crate::format::dictionary;
 use crate::format::keys::Keys;
 use crate::format::plain::{StringValues, Strings};
 use crate::{
@@ -216,7 +217,8 @@ impl Matcher {
         }
     }
 
-    /// Appends a word per 64 rows; bits past the last row are unspecified.
+    /// Appends a word per 64 rows; bits past the last row are unspecified. Keys of a dictionary are
+    /// not looked up: its codes have their order.
     pub(super) fn append_keys(
         &self,
         block: &Block<'_>,
@@ -225,14 +227,57 @@ impl Matcher {
         rows: &Range<usize>,
         bits: &mut Vec<u64>,
     ) {
+        if let Keys::Dictionary(dictionary) = keys {
+            let codes = Keys::StaticBp(*dictionary.codes());
+            let width = dictionary.code_width();
+            return self.of_codes(dictionary).append_packed((&codes, width), flavour, rows, bits);
+        }
+        self.append_packed((keys, block.header().width.into()), flavour, rows, bits);
+    }
+
+    /// As [`Matcher::append_keys`], for keys of a width that are what is compared.
+    fn append_packed(
+        &self,
+        (keys, width): (&Keys<'_>, usize),
+        flavour: Flavour,
+        rows: &Range<usize>,
+        bits: &mut Vec<u64>,
+    ) {
         match self {
             Self::Range(range) if rows.start.is_multiple_of(64) => {
                 let at = bits.len();
                 bits.resize(at + rows.len().div_ceil(64), 0);
-                let width = block.header().width.into();
                 keys.in_range(flavour, *range, width, rows.clone(), &mut bits[at..]);
             }
             _ => for_each_key_run(keys, flavour, rows, |keys| self.append(flavour, keys, bits)),
+        }
+    }
+
+    /// Returns what matches the codes of the keys that this matches.
+    fn of_codes(&self, dictionary: &dictionary::keys::Reader<'_>) -> Self {
+        let set = |wanted: &mut dyn Iterator<Item = u64>| {
+            Self::set(wanted.filter_map(|key| dictionary.code_of(key)).collect())
+        };
+        match self {
+            Self::Nothing => Self::Nothing,
+            Self::Everything => Self::Everything,
+            Self::Range(KeyRange { low, span, is_inside }) => {
+                let codes = dictionary.codes_within(*low, low.saturating_add(*span));
+                match (codes.len() as u64).checked_sub(1) {
+                    Some(span) => {
+                        let low = codes.start as u64;
+                        Self::Range(KeyRange { low, span, is_inside: *is_inside })
+                    }
+                    None if *is_inside => Self::Nothing,
+                    None => Self::Everything,
+                }
+            }
+            Self::Table(table) => {
+                let mut keys = Vec::new();
+                positions(table, &mut keys);
+                set(&mut keys.into_iter().map(u64::from))
+            }
+            Self::Sorted(keys) => set(&mut keys.iter().copied()),
         }
     }
 }

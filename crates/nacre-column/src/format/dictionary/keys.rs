@@ -66,7 +66,44 @@ pub(crate) struct Reader<'a> {
     heap: &'a [u8],
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    /// Returns the codes of the rows.
+    pub(crate) fn codes(&self) -> &static_bp::Reader<'a> {
+        &self.codes
+    }
+
+    /// Returns the bits of a code.
+    pub(crate) fn code_width(&self) -> usize {
+        code_width(self.entries)
+    }
+
+    /// Returns the codes of the keys from `low` to `high`.
+    pub(crate) fn codes_within(&self, low: u64, high: u64) -> Range<usize> {
+        let start = self.first_not_below(low);
+        let end = high.checked_add(1).map_or(self.entries, |above| self.first_not_below(above));
+        start..end.max(start)
+    }
+
+    /// Returns the code of a key; `None` if no row has it.
+    pub(crate) fn code_of(&self, key: u64) -> Option<u64> {
+        let code = self.first_not_below(key);
+        (code < self.entries && self.entry(code) == key).then_some(code as u64)
+    }
+
+    /// Returns the code of the first entry that is not below a key.
+    fn first_not_below(&self, key: u64) -> usize {
+        let (mut low, mut high) = (0, self.entries);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.entry(middle) < key { low = middle + 1 } else { high = middle }
+        }
+        low
+    }
+
+    fn entry(&self, code: usize) -> u64 {
+        narrow::get(self.heap, self.bytes_each, code)
+    }
+
     /// Returns the sum of the keys of the rows `rows`, which fit a `K`. There is an entry.
     fn sum<K: Key + IndexedBy<K>>(&self, flavour: Flavour, rows: Range<usize>) -> u128 {
         let mut entries = vec![MaybeUninit::new(K::default()); self.entries];
@@ -107,10 +144,10 @@ impl KeyReader for Reader<'_> {
         }
         let mut totals = Totals::NONE;
         if wanted == Wanted::All {
-            let width = code_width(self.entries);
+            let width = self.code_width();
             let codes = totals_of_keys(&self.codes, flavour, Wanted::All, width, rows.clone());
-            let entry = |code: u64| narrow::get(self.heap, bytes_each, code as usize);
-            (totals.min, totals.max) = (entry(codes.min), entry(codes.max));
+            totals.min = self.entry(codes.min as usize);
+            totals.max = self.entry(codes.max as usize);
         }
         totals.sum = if bytes_each <= 4 {
             self.sum::<u32>(flavour, rows)
@@ -122,18 +159,17 @@ impl KeyReader for Reader<'_> {
 
     #[inline]
     fn get(&self, row: usize) -> Option<u64> {
-        let code = self.codes.get(row)?;
-        Some(narrow::get(self.heap, self.bytes_each, code as usize))
+        Some(self.entry(self.codes.get(row)? as usize))
     }
 
     fn check(&self, flavour: Flavour) -> Result<(), BlockError> {
-        let entry = |index| narrow::get(self.heap, self.bytes_each, index);
-        if let Some(index) = (1..self.entries).find(|index| entry(index - 1) >= entry(*index)) {
+        let is_wrong = |index: &usize| self.entry(index - 1) >= self.entry(*index);
+        if let Some(index) = (1..self.entries).find(is_wrong) {
             return Err(BlockError::Contents {
                 what: "dictionary entry",
                 row: index,
-                found: entry(index),
-                expected: format!("above {}", entry(index - 1)),
+                found: self.entry(index),
+                expected: format!("above {}", self.entry(index - 1)),
             });
         }
         let (mut row, mut wrong) = (0, None);
@@ -202,6 +238,17 @@ mod tests {
                 assert_reads_back::<KeyDictionary>(&(0..rows).map(key).collect::<Vec<_>>());
             }
         }
+    }
+
+    #[test]
+    fn codes_of_keys_are_found() {
+        let encoded = Encoded::new::<KeyDictionary>(&[70, 3, 70, u64::MAX, 9]);
+        let reader = encoded.open::<KeyDictionary>();
+        assert_eq!((reader.code_width(), reader.codes_within(0, 2)), (2, 0..0));
+        assert_eq!((reader.codes_within(3, 69), reader.codes_within(4, 8)), (0..2, 1..1));
+        assert_eq!((reader.codes_within(9, u64::MAX), reader.codes_within(71, 80)), (1..4, 3..3));
+        let codes = [0, 3, 10, 70, u64::MAX].map(|key| reader.code_of(key));
+        assert_eq!(codes, [None, Some(0), None, Some(2), Some(3)]);
     }
 
     #[test]
