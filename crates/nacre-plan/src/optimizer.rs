@@ -40,6 +40,7 @@ mod places;
 mod reducers;
 mod row_estimates;
 mod selectivity;
+mod spread;
 mod statistics;
 mod unnesting;
 
