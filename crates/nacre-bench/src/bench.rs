@@ -15,6 +15,7 @@
 //! | `tpch` | how fast are the 22 queries and the load, next to DataFusion over Parquet? |
 
 mod duckdb;
+mod estimates;
 mod first_lookup;
 mod formats;
 mod load;
@@ -75,6 +76,8 @@ pub struct BenchArgs {
     pub threads: Option<usize>,
     /// `tpch`: engines next to which its queries are measured, too.
     pub peers: Vec<PeerEngine>,
+    /// `tpch`: measures the estimates of joins instead of times.
+    pub has_estimates: bool,
 }
 
 /// What the benchmarks share.
@@ -84,6 +87,7 @@ struct Setup {
     values: Option<u64>,
     threads: usize,
     peers: Vec<PeerEngine>,
+    has_estimates: bool,
     is_quick: bool,
     is_directory_given: bool,
     console: Console,
@@ -112,6 +116,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
         values: args.values,
         threads: args.threads.unwrap_or(hardware_threads).max(1),
         peers: args.peers.clone(),
+        has_estimates: args.has_estimates,
         is_quick: args.is_quick,
         is_directory_given: args.directory.is_some(),
         console: Console,

@@ -1,11 +1,14 @@
 //! What operators count while a query runs, for EXPLAIN ANALYZE.
 //!
+//! Sub-operators of pipelines count in [`OperatorCounters`], scans in [`ScanCounters`]; what an
+//! operator of the plan did as a whole is in [`NodeCounters`], if it is measured.
+//!
 //! # Concurrency
 //! Workers add; whoever reports reads, at the end or meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nacre_column::Format;
@@ -23,6 +26,17 @@ pub struct OperatorCounters {
     spilled_files: AtomicU64,
 }
 
+/// Counts of a measured operator of a plan, of all executions.
+#[derive(Debug, Default)]
+pub struct NodeCounters {
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    spilled_bytes: AtomicU64,
+    spilled_files: AtomicU64,
+    /// Of the scan that the operator is.
+    scan: Arc<ScanCounters>,
+}
+
 /// Counts of a scan.
 #[derive(Debug, Default)]
 pub struct ScanCounters {
@@ -30,7 +44,13 @@ pub struct ScanCounters {
     chunks_left: AtomicU64,
     rows_read: AtomicU64,
     /// Blocks opened, by format and replica.
-    blocks: Mutex<BTreeMap<(String, u8), u64>>,
+    blocks: Mutex<BTreeMap<(String, u8), BlockCount>>,
+}
+
+#[derive(Debug, Default)]
+struct BlockCount {
+    count: u64,
+    bytes: u64,
 }
 
 /// What an operator counted.
@@ -48,6 +68,20 @@ pub struct OperatorReport {
     pub spilled_files: u64,
 }
 
+/// What a measured operator counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeReport {
+    /// Handed on.
+    pub rows: u64,
+    /// Memory that it held at most.
+    pub bytes: u64,
+    /// Written to temporary files.
+    pub spilled_bytes: u64,
+    pub spilled_files: u64,
+    /// Of the scan that it is; without chunks for any other operator.
+    pub scan: ScanReport,
+}
+
 /// What a scan counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScanReport {
@@ -55,8 +89,18 @@ pub struct ScanReport {
     /// Left out because of their aggregates.
     pub chunks_pruned: u64,
     pub rows_read: u64,
-    /// Blocks opened, by format (or `unknown`) and replica.
-    pub blocks: Vec<(String, u8, u64)>,
+    /// Blocks opened, by format and replica.
+    pub blocks: Vec<BlockReport>,
+}
+
+/// The blocks of a format that a scan opened in a replica.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockReport {
+    /// `unknown` if a block does not say it.
+    pub format: String,
+    pub replica: u8,
+    pub count: u64,
+    pub bytes: u64,
 }
 
 impl OperatorCounters {
@@ -97,6 +141,49 @@ impl OperatorCounters {
     }
 }
 
+impl NodeCounters {
+    /// Adds rows that are handed on.
+    pub(crate) fn add_rows(&self, rows: usize) {
+        // ORDERING: figures; nothing depends on their order.
+        self.rows.fetch_add(rows as u64, Ordering::Relaxed);
+    }
+
+    /// Notes memory that the operator holds, and what it wrote to temporary files so far.
+    pub(crate) fn note_held(&self, bytes: usize, spilled: SpillReport) {
+        // ORDERING: as in `add_rows`.
+        self.bytes.fetch_max(bytes as u64, Ordering::Relaxed);
+        self.spilled_bytes.fetch_max(spilled.bytes, Ordering::Relaxed);
+        self.spilled_files.fetch_max(spilled.files, Ordering::Relaxed);
+    }
+
+    /// Returns where the scan that the operator is counts.
+    pub(crate) fn scan(&self) -> &Arc<ScanCounters> {
+        &self.scan
+    }
+
+    /// Forgets all, for a query that runs again.
+    pub(crate) fn reset(&self) {
+        // ORDERING: as in `add_rows`; no worker counts meanwhile.
+        for count in [&self.rows, &self.bytes, &self.spilled_bytes, &self.spilled_files] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.scan.reset();
+    }
+
+    /// Returns the counts; those of memory and files once the query has reported.
+    pub fn report(&self) -> NodeReport {
+        // ORDERING: as in `add_rows`.
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        NodeReport {
+            rows: get(&self.rows),
+            bytes: get(&self.bytes),
+            spilled_bytes: get(&self.spilled_bytes),
+            spilled_files: get(&self.spilled_files),
+            scan: self.scan.report(),
+        }
+    }
+}
+
 impl ScanCounters {
     pub(crate) fn note_chunks(&self, all: usize, left: usize) {
         // ORDERING: figures; nothing depends on their order.
@@ -109,10 +196,20 @@ impl ScanCounters {
         self.rows_read.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
-    pub(crate) fn note_block(&self, format: Option<Format>, replica: u8) {
+    pub(crate) fn note_block(&self, format: Option<Format>, replica: u8, bytes: usize) {
         let name = format.map_or_else(|| "unknown".to_owned(), |format| format.to_string());
         let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        *blocks.entry((name, replica)).or_default() += 1;
+        let own = blocks.entry((name, replica)).or_default();
+        own.count += 1;
+        own.bytes += bytes as u64;
+    }
+
+    fn reset(&self) {
+        // ORDERING: as above.
+        for count in [&self.chunks, &self.chunks_left, &self.rows_read] {
+            count.store(0, Ordering::Relaxed);
+        }
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Returns the counts.
@@ -120,8 +217,10 @@ impl ScanCounters {
         // ORDERING: as above.
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        let blocks =
-            blocks.iter().map(|((format, replica), count)| (format.clone(), *replica, *count));
+        let blocks = blocks.iter().map(|((format, replica), BlockCount { count, bytes })| {
+            let (format, replica, count, bytes) = (format.clone(), *replica, *count, *bytes);
+            BlockReport { format, replica, count, bytes }
+        });
         let chunks = get(&self.chunks);
         ScanReport {
             chunks,

@@ -21,6 +21,8 @@
 //!    (`common`, `recursion`), or their value (`once`).
 //! 9. Windows that one sort serves become one node (`windows`), frames distances of physical values
 //!    (`window_frames`).
+//! 10. For EXPLAIN each operator is measured: a node above it counts its rows. The plan is the
+//!     same otherwise, since every look at the kind of a node looks through that one.
 //!
 //! # Invariants
 //! 1. Nothing is guessed: what the executor has not with exactly PostgreSQL's meaning, in types,
@@ -73,6 +75,7 @@ mod window_frames;
 mod windows;
 
 use nacre_plan::algebra::{ColumnId, QueryPlan};
+use nacre_plan::optimizer::RowEstimates;
 use nacre_types::ValueSettings;
 
 use crate::plan::{CommonNode, PhysicalPlan, PlanNode};
@@ -99,12 +102,30 @@ pub fn lower_query(
     relations: &dyn StoredRelations,
     settings: &ValueSettings,
 ) -> Result<PhysicalQuery, LoweringError> {
-    session::with_settings(settings, || lower_outputs(query, relations))
+    session::with_settings(settings, || lower_outputs(query, relations, None))
+}
+
+/// As [`lower_query`], for EXPLAIN: operators are measured and know how many rows are expected.
+///
+/// # Errors
+/// As for [`lower_query`].
+pub fn lower_measured_query(
+    query: &QueryPlan,
+    relations: &dyn StoredRelations,
+    estimates: &RowEstimates<'_>,
+    settings: &ValueSettings,
+) -> Result<PhysicalQuery, LoweringError> {
+    session::with_settings(settings, || {
+        let mut lowered = lower_outputs(query, relations, Some(estimates))?;
+        lowered.plan.root.measure_all();
+        Ok(lowered)
+    })
 }
 
 fn lower_outputs(
     query: &QueryPlan,
     relations: &dyn StoredRelations,
+    estimates: Option<&RowEstimates<'_>>,
 ) -> Result<PhysicalQuery, LoweringError> {
     let mut needed: Vec<ColumnId> = Vec::with_capacity(query.outputs.len());
     for output in &query.outputs {
@@ -112,7 +133,7 @@ fn lower_outputs(
             needed.push(output.column);
         }
     }
-    let (relations, common) = common::lower_common(query, relations)?;
+    let (relations, common) = common::lower_common(query, relations, estimates)?;
     let root = relations::lower_relation(&relations, &query.root, &needed)?;
     let common = common::without_unread(common, &root.node);
     let node = if common.is_empty() {

@@ -13,6 +13,7 @@ mod common;
 mod description;
 mod expand;
 mod fold;
+mod measured;
 mod node;
 mod series;
 mod window;
@@ -22,6 +23,7 @@ pub use common::{CommonNode, CommonScanNode, OnceNode, RecursionColumn, Recursio
 pub use description::OperatorDescription;
 pub use expand::{ExpandNode, RowReader, SetColumn, SetValues};
 pub use fold::{FoldCall, FoldFunction, FoldState, RowFold};
+pub use measured::MeasuredNode;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
     GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, MomentKind, PairingKind, PhysicalPlan,

@@ -5,12 +5,16 @@
 //! A join wraps the pipeline of its probe side as the source of another one; rows of its build side
 //! that come out alone are one more source with the same steps and the same sink. Queries that are
 //! computed once end in a sink that keeps their rows, which sources of later stages read.
+//!
+//! A measured operator has its rows counted by a step behind it; what it collects is asked for its
+//! memory and files when the query reports ([`measured`]).
 
 mod common;
+mod measured;
 
 use std::sync::Arc;
 
-use crate::counters::{OperatorReport, ScanReport};
+use crate::counters::{OperatorReport, ScanCounters, ScanReport};
 use crate::error::{ExecError, ExecResult};
 use crate::group::{
     GroupPlan, GroupSink, GroupSource, GroupingSetsSink, GroupingSetsSource, grouping_columns,
@@ -37,6 +41,7 @@ use crate::window::{WindowPlan, WindowSink, WindowSource};
 
 pub(crate) use common::RecursionPlan;
 use common::{StageList, StagePart, open_common, open_common_scan};
+use measured::{MeasuredSinks, open_measured};
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
@@ -50,6 +55,7 @@ const PROBES_MAX: usize = 64;
 pub(crate) struct QueryStages {
     pub(crate) stages: Vec<PipelineStage>,
     parts: Vec<StagePart>,
+    measured: MeasuredSinks,
 }
 
 impl QueryStages {
@@ -76,6 +82,11 @@ impl QueryStages {
     /// Returns what each scan counted.
     pub(crate) fn scan_reports(&self) -> Vec<ScanReport> {
         self.stages.iter().filter_map(|stage| stage.source.scan_report()).collect()
+    }
+
+    /// Has measured operators know what they hold and wrote so far.
+    pub(crate) fn note_held(&self) {
+        self.measured.note_held();
     }
 }
 
@@ -115,7 +126,8 @@ pub(crate) fn build_stages(
     let pipeline = open_node(&plan.root, context, &mut stages)?;
     let sink = ResultSink::new(channel, pipeline.columns.clone(), pipeline.gate.clone());
     close(pipeline, Arc::new(sink), context, &mut stages);
-    Ok(QueryStages { stages: stages.stages, parts: stages.parts })
+    let StageList { stages, parts, measured, .. } = stages;
+    Ok(QueryStages { stages, parts, measured: measured.sinks })
 }
 
 fn close(
@@ -124,6 +136,7 @@ fn close(
     context: &StageContext,
     stages: &mut StageList,
 ) {
+    stages.measured.note_sink(&sink);
     let OpenPipeline { source, mut tails, builder, columns, .. } = pipeline;
     let mut program = builder.program;
     let wanted = program.note_live(&columns);
@@ -166,7 +179,8 @@ fn open_node(
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     match node {
-        PlanNode::Scan(scan) => open_scan(scan, context),
+        PlanNode::Measured(measured) => open_measured(measured, context, stages),
+        PlanNode::Scan(scan) => open_scan(scan, context, stages.measured.scan_counters()),
         PlanNode::Filter(filter) => {
             let mut pipeline = open_input(&filter.input, context, stages)?;
             let OpenPipeline { builder, columns, .. } = &mut pipeline;
@@ -224,7 +238,11 @@ fn open_input(
     end_in_sort(pipeline, &[], None, context, stages)
 }
 
-fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline> {
+fn open_scan(
+    scan: &ScanNode,
+    context: &StageContext,
+    counters: Arc<ScanCounters>,
+) -> ExecResult<OpenPipeline> {
     let column_count = scan.snapshot.table().schema().columns.len();
     let mut used = scan.columns.iter().chain(scan.predicates.iter().map(|one| &one.column));
     if let Some(column) = used.find(|column| **column >= column_count) {
@@ -237,6 +255,7 @@ fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline
         &context.reads,
         context.flavour,
         context.budget.reservation("scan"),
+        counters,
     )?;
     let info = |column: &ScanColumn| SlotInfo {
         vector_type: column.vector_type,
@@ -280,7 +299,7 @@ fn open_join(
     let may_fail = probe.may_fail || builder.program.may_fail() || !node.predicates.is_empty();
     let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
     for (slot, word) in sink.plan().reducing_slots() {
-        if let (Some(scan), Some(column)) = (&scan, scan_column(slot)) {
+        if let (true, Some(scan), Some(column)) = (context.filters_keys, &scan, scan_column(slot)) {
             scan.add_late(column, Arc::new(JoinKeySet::new(&sink, word)));
         }
     }
@@ -443,7 +462,8 @@ fn open_limit(
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_input(&node.input, context, stages)?;
-    pipeline.gate = Some(Arc::new(LimitGate::new(node.offset, node.rows_max)));
+    let counters = stages.measured.counters();
+    pipeline.gate = Some(Arc::new(LimitGate::new(node.offset, node.rows_max, counters)));
     pipeline.rows_max = pipeline.rows_max.min(node.rows_max.unwrap_or(u64::MAX));
     Ok(pipeline)
 }

@@ -216,7 +216,7 @@ fn chunks_that_cannot_match_are_not_read() {
     let report = stream.report();
     assert_eq!((report.scans[0].chunks, report.scans[0].chunks_pruned), (10, 7));
     assert_eq!(report.scans[0].rows_read, 3_000);
-    let blocks: u64 = report.scans[0].blocks.iter().map(|(_, _, count)| count).sum();
+    let blocks: u64 = report.scans[0].blocks.iter().map(|blocks| blocks.count).sum();
     assert_eq!(blocks, 3, "{:?}", report.scans[0]);
 }
 

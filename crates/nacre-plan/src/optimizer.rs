@@ -11,6 +11,7 @@
 //! 7. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
 //!
 //! Queries that are computed once ([`common`]) go first, so that what reads them knows their rows.
+//! For EXPLAIN, [`RowEstimates`] says what was expected of each operator.
 //!
 //! # Invariants
 //! 1. A plan without joins and set operations is returned unchanged, but for columns that may fail.
@@ -37,11 +38,14 @@ mod outer_joins;
 mod placement;
 mod places;
 mod reducers;
+mod row_estimates;
 mod selectivity;
+mod spread;
 mod statistics;
 mod unnesting;
 
 pub use dependent_columns::determined_keys;
+pub use row_estimates::RowEstimates;
 pub use statistics::{ColumnStatistics, RelationStatistics};
 
 use crate::algebra::{QueryColumns, QueryPlan, RelationalOperator};

@@ -258,6 +258,7 @@ impl Planner {
             (Some(Form::Json { is_measured }), ParsedStatement::Explain(explained)) => {
                 let run = self.measure(moment, tables, *explained.statement, is_measured);
                 let (node, measured) = run.await?;
+                let measured = measured.if_run();
                 return explain::answer(&node, measured, explain::DATAFUSION_ENGINE);
             }
             other => other,
@@ -305,7 +306,7 @@ impl Planner {
             run_to_end(&state, Arc::clone(&plan)).await.map_err(from_datafusion)?;
             execution = Some(begun.elapsed());
         }
-        Ok((Node::of(&plan, is_measured), Measured { planning, execution }))
+        Ok((Node::of(&plan, is_measured), Measured { planning, steps: None, execution }))
     }
 
     /// Returns the output columns of a query.

@@ -6,6 +6,8 @@
 //! turns: after one unmeasured run each, whose answers must be equal, the two run one after
 //! the other for every repetition. Medians are reported.
 //!
+//! With `--estimates`, instead: how good are the estimates of joins ([`super::estimates`])?
+//!
 //! With `--peers`, also: how fast are the queries next to other engines ([`super::peer`]), each in
 //! a process of its own, with as many threads? Their answers are read, not compared.
 
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use nacre_ingest::Progress;
 
+use super::estimates::report_estimates;
 use super::peer::{PeerEngine, PeerProcess};
 use crate::bench::{Setup, parquet};
 use crate::engine::Engine;
@@ -49,6 +52,9 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         load_times.push(nacre.create_and_load(file, progress).await?.time);
     }
     nacre.finish_replicas(&setup.interrupt)?;
+    if setup.has_estimates {
+        return report_estimates(setup, &nacre, report).await;
+    }
     report_replicas(setup, report, &files, &directory).await?;
     let parquet_directory = setup.workspace.subdirectory("parquet")?;
     let baseline = parquet::load(&files, &parquet_directory, setup.threads).await?;

@@ -15,7 +15,7 @@ const SCALE_FACTOR: f64 = 0.01;
 async fn plans(engine: &Engine) -> Vec<(u32, String)> {
     let mut plans = Vec::new();
     for query in &QUERIES {
-        let sql = format!("EXPLAIN {}", query.sql(SCALE_FACTOR));
+        let sql = format!("EXPLAIN (COSTS OFF) {}", query.sql(SCALE_FACTOR));
         let answer = engine.query(&sql).await.unwrap();
         let lines = answer.rows.iter().map(|row| format!("{row:?}"));
         let plan = lines.collect::<Vec<_>>().join("\n").replace(", hot chunks=1", "");

@@ -116,6 +116,7 @@ impl WorkerPool {
             budget: shared.budget.child("nacre.query_memory", options.memory_bytes_max),
             reads: Arc::new(BlockReads::default()),
             control: Arc::clone(&control),
+            filters_keys: options.filters_keys,
             spill: shared.spill.as_ref().map(QuerySpill::new),
         };
         let start = shared.least_virtual_ns();

@@ -236,6 +236,7 @@ impl QueryTask {
         let mut context = self.lock().context.clone();
         context.reads = Arc::new(BlockReads::careful());
         context.spill = context.spill.map(|spill| spill.renewed());
+        self.plan.root.reset_counters();
         let stages = Arc::new(build_stages(&self.plan, &context, &self.channel)?);
         let mut state = self.lock();
         (state.context, state.stages, state.stage) = (context, stages, 0);
@@ -247,6 +248,7 @@ impl QueryTask {
     /// Returns what was counted so far.
     pub(super) fn report(&self) -> QueryReport {
         let stages = Arc::clone(&self.lock().stages);
+        stages.note_held();
         QueryReport { pipelines: stages.reports(), scans: stages.scan_reports() }
     }
 }

@@ -18,6 +18,9 @@ pub struct QueryOptions {
     /// nothing is handed out, so that the query can be run again if files changed under it.
     pub result_bytes_max: usize,
     pub deadline: Option<Instant>,
+    /// Whether scans leave out rows whose keys no join above wants. Without it, operators below a
+    /// join have all the rows that the query says.
+    pub filters_keys: bool,
     /// Called by a worker when there may be something to take.
     pub on_ready: Option<Box<dyn Fn() + Send + Sync>>,
 }
@@ -29,6 +32,7 @@ impl Default for QueryOptions {
             memory_bytes_max: 1 << 30,
             result_bytes_max: 16 << 20,
             deadline: None,
+            filters_keys: true,
             on_ready: None,
         }
     }
@@ -40,6 +44,7 @@ impl std::fmt::Debug for QueryOptions {
             .field("memory_bytes_max", &self.memory_bytes_max)
             .field("result_bytes_max", &self.result_bytes_max)
             .field("deadline", &self.deadline)
+            .field("filters_keys", &self.filters_keys)
             .finish_non_exhaustive()
     }
 }

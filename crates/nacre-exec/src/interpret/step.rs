@@ -107,6 +107,10 @@ impl StepInterpreter {
                 self.branches.pop();
                 Ok(())
             }
+            SubOperator::CountRows { counters } => {
+                counters.add_rows(batch.selected_rows());
+                Ok(())
+            }
             _ => self.compute(step, batch),
         }
     }

@@ -85,7 +85,7 @@ impl JoinProbeSource {
         sink: &Arc<JoinBuildSink>,
         context: &StageContext,
     ) -> Self {
-        let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+        let step_counters = program.counters();
         let shared = Arc::new(ProbeShared {
             program,
             sink: Arc::clone(sink),
@@ -141,8 +141,7 @@ impl PipelineSource for JoinProbeSource {
     fn reports(&self, _: &OperatorCounters) -> Vec<OperatorReport> {
         let shared = &self.shared;
         let mut reports = self.input.reports(&shared.input_counters);
-        let steps = shared.program.steps.iter().zip(&shared.step_counters);
-        reports.extend(steps.map(|(step, counters)| counters.report(step.name())));
+        reports.extend(shared.program.reports(&shared.step_counters));
         reports.push(shared.counters.report(self.name()));
         reports
     }

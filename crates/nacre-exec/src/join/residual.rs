@@ -52,7 +52,7 @@ impl PairProgram {
         inputs.retain(|slot| *slot < columns.len());
         inputs.sort_unstable();
         inputs.dedup();
-        let counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+        let counters = program.counters();
         Ok(Self { program, inputs, number, counters })
     }
 

@@ -9,6 +9,7 @@ use nacre_plan::algebra::{
     ScalarExpression, ScalarKind, ScannedColumn,
 };
 use nacre_plan::definition::RelationId;
+use nacre_plan::optimizer::RowEstimates;
 
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue};
 use super::error::{LoweringError, LoweringResult};
@@ -20,11 +21,12 @@ use super::once;
 use super::recursion::lower_recursion;
 use super::relations::lower_relation;
 use super::stored::{StoredRelation, StoredRelations};
-use crate::plan::{CommonScanNode, MapNode, OnceNode, PlanNode, RowsNode};
+use crate::plan::{CommonScanNode, MapNode, OnceNode, PlanNode};
 
 /// Relations that are stored, and common queries that have been lowered.
 pub(super) struct CommonRelations<'r> {
     stored: &'r dyn StoredRelations,
+    estimates: Option<&'r RowEstimates<'r>>,
     /// By index in the plan; `None` for unread queries and values.
     pub(super) common: Vec<Option<CommonRelation>>,
 }
@@ -52,6 +54,10 @@ impl StoredRelations for CommonRelations<'_> {
     fn common_relation(&self, index: usize) -> Option<&CommonRelation> {
         self.common.get(index)?.as_ref()
     }
+
+    fn estimates(&self) -> Option<&RowEstimates<'_>> {
+        self.estimates
+    }
 }
 
 /// Lowers the common queries of a plan; returns their nodes, too.
@@ -61,9 +67,10 @@ impl StoredRelations for CommonRelations<'_> {
 pub(super) fn lower_common<'r>(
     query: &QueryPlan,
     stored: &'r dyn StoredRelations,
+    estimates: Option<&'r RowEstimates<'r>>,
 ) -> LoweringResult<(CommonRelations<'r>, Vec<PlanNode>)> {
     let needs = needed_outputs(query);
-    let mut relations = CommonRelations { stored, common: Vec::new() };
+    let mut relations = CommonRelations { stored, estimates, common: Vec::new() };
     let mut nodes = Vec::new();
     once::forget_values(query.common.len());
     for (index, (common, need)) in query.common.iter().zip(needs).enumerate() {
@@ -206,7 +213,7 @@ pub(super) fn without_unread(mut queries: Vec<PlanNode>, root: &PlanNode) -> Vec
         if is_read[place] {
             note_read(&queries[place], &mut is_read);
         } else {
-            queries[place] = PlanNode::Rows(RowsNode::none(Vec::new()));
+            queries[place] = PlanNode::none();
         }
     }
     if is_read.contains(&true) { queries } else { Vec::new() }

@@ -14,7 +14,6 @@ use super::columns::{ColumnPlaces, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
 use super::once::has_once;
-use crate::counters::OperatorCounters;
 use crate::error::ExecResult;
 use crate::expression::{ExpressionGraph, ExpressionId};
 use crate::interpret::StepInterpreter;
@@ -72,7 +71,7 @@ fn run_constant(graph: &ExpressionGraph, id: ExpressionId) -> ExecResult<ScalarV
     let mut builder = ProgramBuilder::default();
     let slots = builder.resolve_all(graph, &[], &[id])?;
     let program = builder.program;
-    let counters: Vec<_> = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+    let counters = program.counters();
     let mut batch = StepInterpreter::batch(&program);
     batch.rows = 1;
     let budget = MemoryBudget::new("constants", CONSTANT_BYTES_MAX);

@@ -43,6 +43,7 @@ fn has_no_rows(node: &PlanNode) -> bool {
         | PlanNode::CommonScan(_)
         | PlanNode::Once(_)
         | PlanNode::Recursion(_) => false,
+        PlanNode::Measured(measured) => has_no_rows(&measured.input),
         PlanNode::Common(common) => is_empty(&common.input),
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),
@@ -74,6 +75,7 @@ fn is_empty(node: &PlanNode) -> bool {
         PlanNode::Rows(rows) => rows.rows == 0,
         PlanNode::Series(series) => series.rows == 0,
         PlanNode::Map(map) => is_empty(&map.input),
+        PlanNode::Measured(measured) => is_empty(&measured.input),
         _ => false,
     }
 }

@@ -97,6 +97,7 @@ impl ExpectedRows {
                 if scan.predicates.is_empty() { own } else { own.part(FILTERED_PART) }
             }
             PlanNode::Filter(filter) => Self::of(&filter.input).part(FILTERED_PART),
+            PlanNode::Measured(measured) => Self::of(&measured.input),
             PlanNode::Map(map) => Self::of(&map.input),
             PlanNode::Sort(sort) => Self::of(&sort.input),
             PlanNode::Limit(limit) => {

@@ -237,6 +237,7 @@ fn has_one_row(node: &PlanNode) -> bool {
             limit.rows_max.is_some_and(|rows| rows <= 1) || has_one_row(&limit.input)
         }
         PlanNode::Window(window) => has_one_row(&window.input),
+        PlanNode::Measured(measured) => has_one_row(&measured.input),
         PlanNode::Rows(rows) => rows.rows <= 1,
         PlanNode::Series(series) => series.rows <= 1,
         PlanNode::CommonScan(scan) => scan.has_one_row,
@@ -282,6 +283,7 @@ fn joined_columns(
 pub(super) fn width(node: &PlanNode) -> usize {
     match node {
         PlanNode::Scan(scan) => scan.columns.len(),
+        PlanNode::Measured(measured) => width(&measured.input),
         PlanNode::Filter(filter) => width(&filter.input),
         PlanNode::Map(map) => map.outputs.len(),
         PlanNode::Join(join) => {

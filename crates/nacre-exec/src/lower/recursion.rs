@@ -129,6 +129,7 @@ fn is_row_by_row(node: &PlanNode, place: usize) -> bool {
     match node {
         PlanNode::Filter(filter) => is_row_by_row(&filter.input, place),
         PlanNode::Map(map) => is_row_by_row(&map.input, place),
+        PlanNode::Measured(measured) => is_row_by_row(&measured.input, place),
         PlanNode::CommonScan(scan) => scan.query == place,
         _ => false,
     }

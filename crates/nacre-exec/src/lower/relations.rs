@@ -54,7 +54,13 @@ pub(super) fn lower_relation(
     operator: &RelationalOperator,
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
-    Ok(lower_operator(relations, operator, needed)?.emptied_if_none())
+    let mut lowered = lower_operator(relations, operator, needed)?.emptied_if_none();
+    if let (Some(estimates), false) =
+        (relations.estimates(), matches!(lowered.node, PlanNode::Rows(_)))
+    {
+        lowered.node = lowered.node.measured(estimates.rows(operator));
+    }
+    Ok(lowered)
 }
 
 fn lower_operator(
@@ -192,7 +198,15 @@ fn lower_filter(
         RelationalOperator::Join { variant: JoinVariant::Inner, left, right, condition } => {
             let mut all = PairConditions { on: Vec::new(), above: conditions };
             condition.iter().for_each(|one| split_conjuncts(one, &mut all.on));
-            return lower_join(relations, JoinVariant::Inner, [left, right], all, needed);
+            let mut lowered =
+                lower_join(relations, JoinVariant::Inner, [left, right], all, needed)?;
+            if let (Some(estimates), PlanNode::Filter(filter)) =
+                (relations.estimates(), &mut lowered.node)
+            {
+                let join = std::mem::replace(&mut filter.input, PlanNode::none());
+                filter.input = join.measured(estimates.rows(input));
+            }
+            return Ok(lowered);
         }
         _ => {}
     }
@@ -243,9 +257,13 @@ fn lower_scan(
         }
     }
     let (mut predicates, mut conditions, mut wanted) = (Vec::new(), Vec::new(), needed.to_vec());
+    let mut decided = Vec::new();
     for conjunct in conjuncts.iter().copied() {
         match scan_predicates(conjunct, &places)? {
-            Some(restrictions) => predicates.extend(restrictions),
+            Some(restrictions) => {
+                decided.push(conjunct);
+                predicates.extend(restrictions);
+            }
             None => {
                 collect_columns(conjunct, &mut wanted);
                 conditions.push(conjunct);
@@ -261,7 +279,11 @@ fn lower_scan(
         indexes.push(index);
     }
     let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates };
-    filter(LoweredRelation::infallible(PlanNode::Scan(scan), columns), &conditions)
+    let mut node = PlanNode::Scan(scan);
+    if let (Some(estimates), false) = (relations.estimates(), conditions.is_empty()) {
+        node = node.measured(estimates.rows_left(scanned, &decided));
+    }
+    filter(LoweredRelation::infallible(node, columns), &conditions)
 }
 
 fn has_join(operator: &RelationalOperator) -> bool {
@@ -549,7 +571,7 @@ fn lower_limit(
 
 fn limit(mut input: LoweredRelation, rows: RowRange) -> LoweredRelation {
     let RowRange { offset, rows_max } = rows;
-    if let (PlanNode::Sort(sort), Some(count)) = (&mut input.node, rows_max) {
+    if let (PlanNode::Sort(sort), Some(count)) = (input.node.operator_mut(), rows_max) {
         sort.rows_max = offset.checked_add(count);
     }
     let node = LimitNode { input: input.node, offset, rows_max };

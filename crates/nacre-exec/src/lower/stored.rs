@@ -1,6 +1,7 @@
 //! What the relations of a query are stored as.
 
 use nacre_plan::definition::RelationId;
+use nacre_plan::optimizer::RowEstimates;
 use nacre_store::TableSnapshot;
 
 use super::common::CommonRelation;
@@ -13,6 +14,12 @@ pub trait StoredRelations {
 
     /// Returns a common query that has been lowered; only lowering itself knows any.
     fn common_relation(&self, _index: usize) -> Option<&CommonRelation> {
+        None
+    }
+
+    /// Returns the rows that are expected of operators, if these are to be measured; only lowering
+    /// itself knows them.
+    fn estimates(&self) -> Option<&RowEstimates<'_>> {
         None
     }
 }

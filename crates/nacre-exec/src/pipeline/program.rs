@@ -6,6 +6,7 @@
 //! | `Fill` | | a constant for each row |
 //! | `CastInt` .. `Foreign` | one or two slots | one slot |
 //! | `EnterBranch`, `LeaveBranch` | a truth value | which rows may raise errors |
+//! | `CountRows` | | the counts of a measured operator |
 //!
 //! # Invariants
 //! 1. A slot is written once, before it is read.
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use nacre_column::CompareOp;
 
+use crate::counters::{NodeCounters, OperatorCounters, OperatorReport};
 use crate::expression::{ArithmeticOp, ForeignFunction};
 use crate::scan::StringPredicate;
 use crate::value::{IntBounds, IntLimit, ScalarValue, VectorType};
@@ -163,6 +165,9 @@ pub(crate) enum SubOperator {
         rule: BranchRule,
     },
     LeaveBranch,
+    CountRows {
+        counters: Arc<NodeCounters>,
+    },
 }
 
 /// The sub-operators of a pipeline.
@@ -197,13 +202,17 @@ impl SubOperator {
             Self::Foreign { .. } => "foreign",
             Self::EnterBranch { .. } => "enter_branch",
             Self::LeaveBranch => "leave_branch",
+            Self::CountRows { .. } => "count_rows",
         }
     }
 
     /// Returns the slot that is written.
     pub(crate) fn output(&self) -> Option<SlotId> {
         match self {
-            Self::Filter { .. } | Self::EnterBranch { .. } | Self::LeaveBranch => None,
+            Self::Filter { .. }
+            | Self::EnterBranch { .. }
+            | Self::LeaveBranch
+            | Self::CountRows { .. } => None,
             Self::Fill { output, .. }
             | Self::CastInt { output, .. }
             | Self::IntArithmetic { output, .. }
@@ -233,7 +242,7 @@ impl SubOperator {
         };
         match self {
             Self::Filter { predicate, .. } => vec![*predicate],
-            Self::Fill { .. } | Self::LeaveBranch => Vec::new(),
+            Self::Fill { .. } | Self::LeaveBranch | Self::CountRows { .. } => Vec::new(),
             Self::IntArithmetic { left, right, .. } => {
                 operand(left).into_iter().chain(operand(right)).collect()
             }
@@ -261,6 +270,21 @@ impl SubOperator {
 }
 
 impl StepProgram {
+    /// Makes the counters of all steps.
+    pub(crate) fn counters(&self) -> Vec<OperatorCounters> {
+        self.steps.iter().map(|_| OperatorCounters::default()).collect()
+    }
+
+    /// Returns what the steps counted that compute something.
+    pub(crate) fn reports(
+        &self,
+        counters: &[OperatorCounters],
+    ) -> impl Iterator<Item = OperatorReport> {
+        let steps = self.steps.iter().zip(counters);
+        let steps = steps.filter(|(step, _)| !matches!(step, SubOperator::CountRows { .. }));
+        steps.map(|(step, counters)| counters.report(step.name()))
+    }
+
     /// Whether a step may raise an error.
     pub(crate) fn may_fail(&self) -> bool {
         self.steps.iter().any(|step| match step {

@@ -8,10 +8,12 @@
 //!    nothing there.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use nacre_column::CompareOp;
 
 use super::program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
+use crate::counters::NodeCounters;
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{
     ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode, ForeignFunction, year_of,
@@ -76,6 +78,11 @@ impl ProgramBuilder {
             self.program.steps.push(SubOperator::Filter { predicate, live: Vec::new() });
         }
         Ok(())
+    }
+
+    /// Counts the rows that come so far.
+    pub(crate) fn count_rows(&mut self, counters: &Arc<NodeCounters>) {
+        self.program.steps.push(SubOperator::CountRows { counters: Arc::clone(counters) });
     }
 
     /// Returns a slot with the value of `slot` in the type of another pipeline's slot, which has

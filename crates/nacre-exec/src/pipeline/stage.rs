@@ -26,6 +26,8 @@ pub(crate) struct StageContext {
     pub(crate) reads: Arc<BlockReads>,
     /// What long loops look at.
     pub(crate) control: Arc<QueryControl>,
+    /// Whether scans leave out rows whose keys no join above wants.
+    pub(crate) filters_keys: bool,
     /// If operators may write temporary files.
     pub(crate) spill: Option<Arc<QuerySpill>>,
 }
@@ -101,7 +103,7 @@ impl PipelineStage {
         sink: Arc<dyn PipelineSink>,
         context: &StageContext,
     ) -> Self {
-        let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+        let step_counters = program.counters();
         Self {
             source,
             program,
@@ -154,8 +156,7 @@ impl PipelineStage {
         self.sink_counters.note_bytes(self.sink.bytes());
         self.sink_counters.note_spilled(self.sink.spilled());
         let mut reports = self.source.reports(&self.source_counters);
-        let steps = self.program.steps.iter().zip(&self.step_counters);
-        reports.extend(steps.map(|(step, counters)| counters.report(step.name())));
+        reports.extend(self.program.reports(&self.step_counters));
         reports.push(self.sink_counters.report(self.sink.name()));
         reports
     }

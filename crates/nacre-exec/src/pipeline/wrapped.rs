@@ -52,7 +52,7 @@ impl WrappedPipeline {
         outputs: Vec<SlotId>,
         context: &StageContext,
     ) -> Self {
-        let step_counters = program.steps.iter().map(|_| OperatorCounters::default()).collect();
+        let step_counters = program.counters();
         let input_counters = OperatorCounters::default();
         let shared = WrappedShared {
             program,
@@ -97,8 +97,7 @@ impl PipelineSource for WrappedPipeline {
     fn reports(&self, counters: &OperatorCounters) -> Vec<OperatorReport> {
         let shared = &self.shared;
         let mut reports = self.input.reports(&shared.input_counters);
-        let steps = shared.program.steps.iter().zip(&shared.step_counters);
-        reports.extend(steps.map(|(step, counters)| counters.report(step.name())));
+        reports.extend(shared.program.reports(&shared.step_counters));
         reports.push(counters.report(self.name));
         reports
     }

@@ -1,14 +1,18 @@
 //! Plans in words, for EXPLAIN.
 
+use std::sync::Arc;
+
+use super::measured::MeasuredNode;
 use super::node::{
     AggregateCall, AggregateFunction, JoinKey, JoinNode, PairingKind, PlanNode, ScanNode, SortKey,
     SortNode,
 };
 use super::window::{WindowFunction, WindowNode};
+use crate::counters::NodeCounters;
 use crate::scan::ScanPredicate;
 
 /// The description of an operator and of its inputs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
@@ -17,8 +21,10 @@ pub struct OperatorDescription {
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
-    /// How many rows that has as the plan sees it.
-    pub table_rows: Option<u64>,
+    /// How many rows the optimizer expects, if the operator is measured.
+    pub rows_expected: Option<u64>,
+    /// What it counts when the plan runs, if it is measured.
+    pub counters: Option<Arc<NodeCounters>>,
     /// Its properties as names and values.
     pub facts: Vec<(&'static str, String)>,
     /// Of a join the side that streams through, then the one that is collected; of common queries
@@ -30,12 +36,12 @@ impl PlanNode {
     /// Returns the operator and all below in words.
     pub fn describe(&self) -> OperatorDescription {
         let (name, facts, input) = match self {
+            Self::Measured(measured) => return describe_measured(measured),
             Self::Scan(scan) => return describe_scan(scan),
-            Self::Once(once) => ("Value", Vec::new(), &once.input),
+            Self::Once(once) => return describe_measured_as_last("Value", [&once.input]),
             Self::Recursion(recursion) => {
-                let (first, step) = (recursion.first.describe(), recursion.step.describe());
-                let described = describe("Recursion", Vec::new(), &[]);
-                return OperatorDescription { inputs: vec![first, step], ..described };
+                let inputs = vec![recursion.first.describe(), recursion.step.describe()];
+                return OperatorDescription { inputs, ..describe("Recursion", Vec::new(), &[]) };
             }
             Self::Filter(filter) => {
                 let count = filter.predicates.len().to_string();
@@ -53,9 +59,8 @@ impl PlanNode {
                 return describe("Rows", vec![("rows", rows.rows.to_string())], &[]);
             }
             Self::Common(common) => {
-                let mut described = describe("Common queries", Vec::new(), &common.queries);
-                described.inputs.push(common.input.describe());
-                return described;
+                let inputs = common.queries.iter().chain([&common.input]);
+                return describe_measured_as_last("Common queries", inputs);
             }
             Self::CommonScan(scan) => {
                 let query = format!("{} ({})", scan.query + 1, scan.name);
@@ -100,13 +105,37 @@ impl PlanNode {
     }
 }
 
+/// Describes what has the rows of its last input, and is measured as that is.
+fn describe_measured_as_last<'p>(
+    name: &'static str,
+    inputs: impl IntoIterator<Item = &'p PlanNode>,
+) -> OperatorDescription {
+    let inputs: Vec<_> = inputs.into_iter().map(PlanNode::describe).collect();
+    let last = inputs.last();
+    let rows_expected = last.and_then(|last| last.rows_expected);
+    let counters = last.and_then(|last| last.counters.clone());
+    OperatorDescription { rows_expected, counters, inputs, ..describe(name, Vec::new(), &[]) }
+}
+
 fn describe(
     name: &'static str,
     facts: Vec<(&'static str, String)>,
     inputs: &[PlanNode],
 ) -> OperatorDescription {
     let inputs = inputs.iter().map(PlanNode::describe).collect();
-    OperatorDescription { name, table: None, table_rows: None, facts, inputs }
+    OperatorDescription { name, table: None, rows_expected: None, counters: None, facts, inputs }
+}
+
+fn describe_measured(measured: &MeasuredNode) -> OperatorDescription {
+    let mut rows = measured.rows_expected;
+    if let (Some(rows), PlanNode::Sort(sort)) = (&mut rows, &measured.input) {
+        *rows = sort.rows_max.map_or(*rows, |most| rows.min(most as f64));
+    }
+    OperatorDescription {
+        rows_expected: rows.map(|rows| rows.round() as u64),
+        counters: Some(Arc::clone(&measured.counters)),
+        ..measured.input.describe()
+    }
 }
 
 fn describe_join(join: &JoinNode) -> OperatorDescription {
@@ -133,7 +162,7 @@ fn describe_join(join: &JoinNode) -> OperatorDescription {
         facts.push(("conditions", conditions.to_string()));
     }
     let inputs = vec![join.probe.describe(), join.build.describe()];
-    OperatorDescription { name, table: None, table_rows: None, facts, inputs }
+    OperatorDescription { inputs, ..describe(name, facts, &[]) }
 }
 
 fn describe_scan(scan: &ScanNode) -> OperatorDescription {
@@ -154,13 +183,7 @@ fn describe_scan(scan: &ScanNode) -> OperatorDescription {
     if !restrictions.is_empty() {
         facts.push(("restrictions", restrictions.join(" and ")));
     }
-    OperatorDescription {
-        name: "Scan",
-        table: Some(schema.name.clone()),
-        table_rows: Some(scan.snapshot.rows()),
-        facts,
-        inputs: Vec::new(),
-    }
+    OperatorDescription { table: Some(schema.name.clone()), ..describe("Scan", facts, &[]) }
 }
 
 fn aggregate_name(call: &AggregateCall) -> String {

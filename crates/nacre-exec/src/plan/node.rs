@@ -6,6 +6,7 @@ use nacre_store::TableSnapshot;
 
 use super::common::{CommonNode, CommonScanNode, OnceNode, RecursionNode};
 use super::expand::ExpandNode;
+use super::measured::MeasuredNode;
 use super::series::SeriesNode;
 use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -39,6 +40,7 @@ pub enum PlanNode {
     CommonScan(CommonScanNode),
     Once(Box<OnceNode>),
     Recursion(Box<RecursionNode>),
+    Measured(Box<MeasuredNode>),
 }
 
 /// Reads `columns` of the rows of a table that satisfy all predicates.
@@ -302,9 +304,15 @@ impl RowsNode {
 }
 
 impl PlanNode {
-    /// Returns how many levels of operators there are.
+    /// Returns constant rows: none.
+    pub(crate) fn none() -> Self {
+        Self::Rows(RowsNode::none(Vec::new()))
+    }
+
+    /// Returns how many levels of operators there are, measured or not.
     pub(crate) fn depth(&self) -> usize {
-        1 + self.inputs().into_iter().map(Self::depth).max().unwrap_or(0)
+        let own = usize::from(!matches!(self, Self::Measured(_)));
+        own + self.inputs().into_iter().map(Self::depth).max().unwrap_or(0)
     }
 
     /// Returns what it reads.
@@ -325,6 +333,29 @@ impl PlanNode {
             Self::Append(append) => append.inputs.iter().collect(),
             Self::Repeat(repeat) => vec![&repeat.input],
             Self::Expand(expand) => vec![&expand.input],
+            Self::Measured(measured) => vec![&measured.input],
+        }
+    }
+
+    /// As [`Self::inputs`], to be changed.
+    pub(crate) fn inputs_mut(&mut self) -> Vec<&mut Self> {
+        match self {
+            Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
+            Self::Common(common) => common.queries.iter_mut().chain([&mut common.input]).collect(),
+            Self::Once(once) => vec![&mut once.input],
+            Self::Recursion(recursion) => vec![&mut recursion.first, &mut recursion.step],
+            Self::Filter(filter) => vec![&mut filter.input],
+            Self::Map(map) => vec![&mut map.input],
+            Self::Join(join) => vec![&mut join.probe, &mut join.build],
+            Self::Aggregate(aggregate) => vec![&mut aggregate.input],
+            Self::GroupingSets(grouping) => vec![&mut grouping.input],
+            Self::Window(window) => vec![&mut window.input],
+            Self::Sort(sort) => vec![&mut sort.input],
+            Self::Limit(limit) => vec![&mut limit.input],
+            Self::Append(append) => append.inputs.iter_mut().collect(),
+            Self::Repeat(repeat) => vec![&mut repeat.input],
+            Self::Expand(expand) => vec![&mut expand.input],
+            Self::Measured(measured) => vec![&mut measured.input],
         }
     }
 }

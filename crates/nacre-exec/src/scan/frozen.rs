@@ -189,7 +189,8 @@ impl FrozenMorsel {
         let slot = &mut self.opened[column];
         if slot.is_none() {
             let handle = self.chunk.read(column, AccessHint::Sequential)?;
-            scan.counters.note_block(handle.format(), handle.replica());
+            let bytes = handle.bytes().len();
+            scan.counters.note_block(handle.format(), handle.replica(), bytes);
             let note = Some(scan.reads.note(&self.chunk, column, &handle));
             let (codes, entries) = (None, Vec::new());
             *slot = Some(OpenColumn { handle, note, was_read: false, codes, entries });

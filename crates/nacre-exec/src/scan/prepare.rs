@@ -46,7 +46,7 @@ pub(crate) struct PreparedScan {
     pub(crate) columns: Vec<ScanColumn>,
     pub(super) reads: Arc<BlockReads>,
     pub(super) flavour: Flavour,
-    pub(crate) counters: ScanCounters,
+    pub(crate) counters: Arc<ScanCounters>,
     /// Memory of the columns' dictionaries.
     reservation: Mutex<MemoryReservation>,
 }
@@ -63,6 +63,7 @@ impl PreparedScan {
         reads: &Arc<BlockReads>,
         flavour: Flavour,
         reservation: MemoryReservation,
+        counters: Arc<ScanCounters>,
     ) -> ExecResult<Self> {
         let predicates = fold_ranges(predicates);
         let all = snapshot.chunks()?;
@@ -75,7 +76,6 @@ impl PreparedScan {
             .filter(|chunk| chunk.rows() > 0 && may_pass(&predicates, |c| hot_sma(chunk, c)))
             .cloned()
             .collect();
-        let counters = ScanCounters::default();
         counters.note_chunks(chunk_count, frozen.len() + hot.len());
 
         let columns = columns

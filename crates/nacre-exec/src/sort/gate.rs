@@ -1,7 +1,9 @@
 //! What LIMIT and OFFSET let through.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::counters::NodeCounters;
 use crate::pipeline::SlotId;
 use crate::vector::{BitVector, VectorBatch};
 
@@ -12,12 +14,18 @@ pub(crate) struct LimitGate {
     seen: AtomicU64,
     first: u64,
     end: u64,
+    /// Of the LIMIT, if it is measured.
+    counters: Option<Arc<NodeCounters>>,
 }
 
 impl LimitGate {
-    pub(crate) fn new(offset: u64, rows_max: Option<u64>) -> Self {
+    pub(crate) fn new(
+        offset: u64,
+        rows_max: Option<u64>,
+        counters: Option<Arc<NodeCounters>>,
+    ) -> Self {
         let end = rows_max.map_or(u64::MAX, |rows| offset.saturating_add(rows));
-        Self { seen: AtomicU64::new(0), first: offset, end }
+        Self { seen: AtomicU64::new(0), first: offset, end, counters }
     }
 
     /// Leaves the rows of a batch that are in the range; `columns` are read later. Returns whether
@@ -36,6 +44,9 @@ impl LimitGate {
                 }
             }
             batch.narrow(kept, columns);
+        }
+        if let Some(counters) = &self.counters {
+            counters.add_rows(batch.selected_rows());
         }
         start + rows >= self.end
     }

@@ -205,6 +205,7 @@ mod tests {
     fn context(workers: usize) -> StageContext {
         let space = SpillSpace::open(Path::new("/not/there"), "a setting", 100);
         StageContext {
+            filters_keys: true,
             workers,
             flavour: nacre_simd::Flavour::active(),
             budget: MemoryBudget::new("memory", 1 << 20),

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::measured::MeasuredStages;
 use super::{OpenPipeline, begin, close, open_input, open_node, output_infos};
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{
@@ -25,6 +26,7 @@ pub(super) struct StageList {
     pub(super) parts: Vec<StagePart>,
     /// Queries that are computed once.
     common: Vec<CommonRows>,
+    pub(super) measured: MeasuredStages,
 }
 
 /// Stages whose errors are held.
@@ -231,6 +233,7 @@ impl RecursionPlan {
         for stage in &stages.stages {
             run_stage(stage, context)?;
         }
+        stages.measured.sinks.note_held();
         Ok(sink.take())
     }
 }

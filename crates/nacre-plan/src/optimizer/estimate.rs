@@ -8,11 +8,12 @@ use super::dependent_columns::determining_keys;
 use super::selectivity::{
     ColumnProfile, ColumnProfiles, axis_of_value, axis_value, damped_product,
 };
+use super::spread::ValueSpread;
 use super::statistics::RelationStatistics;
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
-    ColumnId, ColumnSource, CommonReference, JoinVariant, QueryColumns, RelationalOperator,
-    ScalarExpression, ScannedColumn, SetInput, SetVariant,
+    AggregateColumn, BoundAggregate, ColumnId, ColumnSource, CommonReference, JoinVariant,
+    QueryColumns, RelationalOperator, ScalarExpression, ScannedColumn, SetInput, SetVariant,
 };
 use crate::definition::RelationDefinition;
 
@@ -68,18 +69,20 @@ impl<'s> RowEstimator<'s> {
             }
             RelationalOperator::Compute { columns, .. } => {
                 for one in columns {
-                    let profile = match self.profiles.distinct(&one.value) {
-                        Some(distinct) => ColumnProfile { distinct, ..unknown_profile(input) },
-                        None => unknown_profile(input),
-                    };
+                    let mut profile = unknown_profile(input);
+                    profile.spread = self.profiles.spread(&one.value);
+                    if let Some(distinct) = self.profiles.distinct(&one.value) {
+                        profile.distinct = distinct;
+                    }
                     self.profiles.set(one.column, profile);
                 }
                 input
             }
             RelationalOperator::Aggregate { input: rows, keys, aggregates, .. } => {
                 let rows = self.groups(&determining_keys(rows, keys), input);
-                for one in aggregates {
-                    self.profiles.set(one.column, unknown_profile(rows));
+                for AggregateColumn { column, call } in aggregates {
+                    let spread = self.spread(call, input / rows.max(1.0));
+                    self.profiles.set(*column, ColumnProfile { spread, ..unknown_profile(rows) });
                 }
                 rows
             }
@@ -154,6 +157,7 @@ impl<'s> RowEstimator<'s> {
                     distinct: distinct.clamp(1.0, rows),
                     null_fraction: null_fraction.unwrap_or(guessed_nulls),
                     bounds,
+                    spread: None,
                 },
             );
         }
@@ -211,6 +215,15 @@ impl<'s> RowEstimator<'s> {
         matched.max(kept_left).max(kept_right)
     }
 
+    /// Returns how an aggregate of groups of so many rows is spread, if that is known.
+    fn spread(&self, call: &BoundAggregate, rows: f64) -> Option<ValueSpread> {
+        if call.is_distinct || call.filter.is_some() {
+            return None;
+        }
+        let argument = call.arguments.first().and_then(|argument| self.profiles.spread(argument));
+        ValueSpread::of_aggregate(call.function.name, rows, argument)
+    }
+
     fn groups(&self, keys: &[ColumnId], rows: f64) -> f64 {
         let parts = keys.iter().map(|key| {
             let profile = self.profiles.get(*key);
@@ -238,7 +251,7 @@ fn series_rows(arguments: &[ScalarExpression]) -> f64 {
 }
 
 fn unknown_profile(rows: f64) -> ColumnProfile {
-    ColumnProfile { distinct: rows.max(1.0), null_fraction: 0.01, bounds: None }
+    ColumnProfile { distinct: rows.max(1.0), null_fraction: 0.01, bounds: None, spread: None }
 }
 
 /// Returns rows within the limits of an estimate.

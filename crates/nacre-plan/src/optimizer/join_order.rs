@@ -11,6 +11,7 @@
 
 mod assembly;
 mod enumeration;
+mod estimation;
 mod greedy;
 mod leaf_order;
 mod query_graph;
@@ -39,11 +40,11 @@ pub(super) fn order_joins(
     columns: &QueryColumns,
     statistics: &dyn RelationStatistics,
 ) -> RelationalOperator {
-    let estimator = RowEstimator::new(columns, statistics);
-    JoinOrderPass { estimator, columns }.order(root).operator
+    JoinOrderPass::new(columns, statistics).order(root).operator
 }
 
-struct JoinOrderPass<'s> {
+/// Orders the joins of a plan, or estimates those of an ordered one.
+pub(super) struct JoinOrderPass<'s> {
     estimator: RowEstimator<'s>,
     columns: &'s QueryColumns,
 }
@@ -67,7 +68,11 @@ struct RegionCondition {
     scope: std::ops::Range<usize>,
 }
 
-impl JoinOrderPass<'_> {
+impl<'s> JoinOrderPass<'s> {
+    pub(super) fn new(columns: &'s QueryColumns, statistics: &'s dyn RelationStatistics) -> Self {
+        Self { estimator: RowEstimator::new(columns, statistics), columns }
+    }
+
     fn order(&mut self, operator: RelationalOperator) -> OrderedOperator {
         match operator {
             RelationalOperator::Join { variant: JoinVariant::Inner, .. } => {

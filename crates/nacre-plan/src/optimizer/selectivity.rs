@@ -5,6 +5,7 @@
 //! d >= '1994-01-01'        the part of the bounds that it covers, of numbers and moments
 //! k in (1, 2, 3)           3 / distinct values
 //! s like 'x%'              5 %
+//! sum(v) > 7, a < b        by how sums and differences are spread ([`super::spread`])
 //! A and B and C            the least one, times the root of the next, and so on: conditions of one
 //!                          query are seldom independent
 //! ```
@@ -12,8 +13,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use nacre_types::SqlValue;
+use nacre_types::catalog::TypeOid;
 
 use super::equivalence::member_of;
+use super::spread::ValueSpread;
 use crate::algebra::conjuncts::{columns_of, conjuncts_of, has_columns};
 use crate::algebra::{ColumnId, ConstantValue, ScalarExpression, ScalarKind, TruthValue};
 use crate::properties::{is_comparison, is_like};
@@ -37,6 +40,8 @@ pub(super) struct ColumnProfile {
     pub(super) null_fraction: f64,
     /// Least and greatest value, as [`axis_value`] has them.
     pub(super) bounds: Option<(f64, f64)>,
+    /// Of a column that is computed.
+    pub(super) spread: Option<ValueSpread>,
 }
 
 /// Statistics of the columns of a query.
@@ -134,7 +139,7 @@ impl ColumnProfiles {
                     ("=", _) => self.of_equality(operands),
                     ("<>", _) => 1.0 - self.of_equality(operands),
                     (_, Some((column, range))) => self.of_range(column, range),
-                    _ => HALF_OPEN_SELECTIVITY,
+                    (name, None) => self.of_order(name, operands),
                 }
             }
             ScalarKind::Quantified { operator, operand, elements, is_all } => {
@@ -173,6 +178,51 @@ impl ColumnProfiles {
         bounded(1.0 / count)
     }
 
+    /// Returns which part of the pairs of two expressions is in an order.
+    fn of_order(&self, name: &str, operands: &[ScalarExpression]) -> f64 {
+        let part = || {
+            let [left, right] = operands else { return None };
+            let (left, right) = (self.spread(left)?, self.spread(right)?);
+            let difference = left.plus(right.negated());
+            match name {
+                "<" | "<=" => difference.part(None, Some(0.0)),
+                ">" | ">=" => difference.part(Some(0.0), None),
+                _ => None,
+            }
+        };
+        part().unwrap_or(HALF_OPEN_SELECTIVITY)
+    }
+
+    /// Returns how the values of an expression are spread, on the axis of [`axis_value`].
+    pub(super) fn spread(&self, expression: &ScalarExpression) -> Option<ValueSpread> {
+        if let Some(value) = axis_value(expression) {
+            return Some(ValueSpread::of_constant(value));
+        }
+        match &expression.kind {
+            ScalarKind::Column(column) => {
+                let profile = self.get(*column)?;
+                profile.spread.or_else(|| profile.bounds.map(ValueSpread::of_bounds))
+            }
+            ScalarKind::Cast { operand, .. } => self.spread(operand),
+            ScalarKind::Operator { operator, operands } => match &operands[..] {
+                [operand] if operator.name == "-" => Some(self.spread(operand)?.negated()),
+                // Days between dates, and numbers of days, are on another axis.
+                [left, right] if is_number(left) && is_number(right) => {
+                    let (left, right) = (self.spread(left)?, self.spread(right)?);
+                    match operator.name {
+                        "+" => Some(left.plus(right)),
+                        "-" => Some(left.plus(right.negated())),
+                        "*" => Some(left.times(right)),
+                        "/" => Some(left.times(right.inverse()?)),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     fn null_fraction(&self, operand: &ScalarExpression) -> f64 {
         let column = columns_of(operand).first().copied();
         column.and_then(|column| self.get(column)).map_or(0.01, |profile| profile.null_fraction)
@@ -184,6 +234,10 @@ impl ColumnProfiles {
             _ => HALF_OPEN_SELECTIVITY,
         };
         let Some(profile) = self.get(column) else { return default };
+        let spread = profile.spread.filter(|_| profile.bounds.is_none());
+        if let Some(part) = spread.and_then(|spread| spread.part(range.low, range.high)) {
+            return bounded(part.max(1.0 / profile.distinct));
+        }
         let Some((low, high)) = profile.bounds else { return default };
         let is_within = |value: f64| (low..=high).contains(&value);
         let covered = match high - low {
@@ -233,6 +287,19 @@ fn range_test(condition: &ScalarExpression) -> Option<(ColumnId, ValueRange)> {
     Some((column, ValueRange { low, high }))
 }
 
+fn is_number(expression: &ScalarExpression) -> bool {
+    matches!(
+        expression.sql_type.oid(),
+        TypeOid::INT2
+            | TypeOid::INT4
+            | TypeOid::INT8
+            | TypeOid::FLOAT4
+            | TypeOid::FLOAT8
+            | TypeOid::NUMERIC
+    )
+}
+
+/// Returns the column that an expression is, perhaps of another type.
 fn plain_column(expression: &ScalarExpression) -> Option<ColumnId> {
     match &expression.kind {
         ScalarKind::Column(column) => Some(*column),
@@ -302,7 +369,6 @@ mod tests {
     use nacre_functions::catalog::operators_named;
     use nacre_syntax::SourceRange;
     use nacre_types::SqlType;
-    use nacre_types::catalog::TypeOid;
 
     use super::*;
 
@@ -326,7 +392,7 @@ mod tests {
 
     fn profiles(distinct: f64, bounds: Option<(f64, f64)>) -> ColumnProfiles {
         let mut profiles = ColumnProfiles::default();
-        let profile = ColumnProfile { distinct, null_fraction: 0.0, bounds };
+        let profile = ColumnProfile { distinct, null_fraction: 0.0, bounds, spread: None };
         profiles.set(ColumnId(0), profile);
         profiles
     }

@@ -7,6 +7,7 @@ mod evaluator;
 mod limits;
 mod printer;
 mod random_queries;
+mod row_estimates;
 mod rules;
 mod shapes;
 mod soundness;

@@ -152,6 +152,40 @@ async fn plan_in_json_has_postgresqls_keys() {
     assert_eq!(plan["Plan"]["Actual Rows"], 2);
     assert_eq!(plan["Plan"]["Actual Loops"], 1);
     assert!(plan["Plan"]["Actual Total Time"].is_f64());
+    let steps = ["Parse Time", "Bind Time", "Optimize Time", "Compile Time"];
+    let sum: f64 = steps.iter().map(|step| plan["Planning"][step].as_f64().unwrap()).sum();
+    assert!((sum - plan["Planning Time"].as_f64().unwrap()).abs() < 0.01, "{plan}");
+
+    // Every operator says what it expected and what it had.
+    let options = "analyze, timing off, summary off, format json";
+    let joined = "select x.a from t x join t y on x.b = y.b where x.b > 2 order by 1 limit 1";
+    let plan = explained(&format!("explain ({options}) {joined}")).await;
+    assert!(plan.get("Planning Time").is_none() && plan.get("Execution Time").is_none(), "{plan}");
+    let mut open = vec![&plan["Plan"]];
+    let (mut joins, mut scans) = (0, 0);
+    while let Some(node) = open.pop() {
+        assert!(node["Plan Rows"].is_u64() && node["Actual Rows"].is_u64(), "{node}");
+        assert!(node.get("Actual Total Time").is_none(), "{node}");
+        match node["Node Type"].as_str().unwrap() {
+            "Hash Join" => {
+                assert_eq!(
+                    (&node["Join Type"], &node["Actual Rows"]),
+                    (&"Inner".into(), &2.into())
+                );
+                assert!(node["Peak Memory Usage"].as_u64().unwrap() > 0, "{node}");
+                joins += 1;
+            }
+            "Seq Scan" => {
+                assert!(node["Blocks Read"].is_array() && node["Chunks"] == 1, "{node}");
+                assert_eq!(node["Rows Read"], 3);
+                scans += 1;
+            }
+            "Limit" => assert_eq!(node["Actual Rows"], 1),
+            _ => {}
+        }
+        open.extend(node["Plans"].as_array().into_iter().flatten());
+    }
+    assert_eq!((joins, scans), (1, 2));
 
     let plan = explained("explain (analyze, format json) delete from t where b > 2").await;
     let change = &plan["Plan"];

@@ -57,7 +57,7 @@ pub(crate) async fn explain(
     change.require(planner)?;
     let moment = turn.moment(true)?;
     if matches!(form, Some(Form::Json { .. })) {
-        let mut measured = Measured { planning: Duration::ZERO, execution: None };
+        let mut measured = Measured { planning: Duration::ZERO, steps: None, execution: None };
         let mut query = None;
         if let Some(inner) = change.query() {
             let tables = target(&change.table, &moment)?;
@@ -74,7 +74,7 @@ pub(crate) async fn explain(
             measured.execution = Some(measured.execution.unwrap_or_default() + begun.elapsed());
         }
         let node = Node::changing(verb, &table, query, rows);
-        return explain::answer(&node, measured, explain::DATAFUSION_ENGINE);
+        return explain::answer(&node, measured.if_run(), explain::DATAFUSION_ENGINE);
     }
     let mut lines = Vec::new();
     if let Some(query) = change.query() {

@@ -1,16 +1,16 @@
 //! From the text of a statement to a query that can run.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use nacre_exec::ScanPredicate;
-use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_query};
+use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_measured_query, lower_query};
 use nacre_exec::plan::{AggregateCall, AggregateFunction, PlanNode, ScanNode};
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
-use nacre_plan::optimizer::optimize;
+use nacre_plan::optimizer::{RowEstimates, optimize};
 use nacre_store::{ColumnSet, Predicate};
 use nacre_syntax::{QueryExpression, Statement, parse_statement};
 use nacre_types::ValueSettings;
@@ -25,6 +25,7 @@ use super::pool::EnginePool;
 use super::relations::SnapshotRelations;
 use super::rows::QueryRows;
 use crate::error::{Error, Result};
+use crate::explain::PlanningTimes;
 use crate::pg_catalog::table_number;
 use crate::pg_types::{ColumnOrigin, PgType};
 use crate::planner::Planner;
@@ -43,6 +44,8 @@ pub(crate) struct CompiledQuery {
     parameters: Vec<u32>,
     /// What EXPLAIN asks for, if it is one.
     explain: Option<ExplainRequest>,
+    planning: PlanningTimes,
+    filters_keys: bool,
 }
 
 /// A parsed query, perhaps within EXPLAIN.
@@ -50,6 +53,18 @@ pub(crate) struct CompiledQuery {
 pub(crate) struct ParsedQuery {
     query: Box<QueryExpression>,
     explain: Option<ExplainRequest>,
+    parsing: Duration,
+}
+
+/// Times one step of planning after the other.
+struct PlanningClock(Instant);
+
+impl PlanningClock {
+    /// Returns the time since the last step.
+    fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now - std::mem::replace(&mut self.0, now)
+    }
 }
 
 impl ParsedQuery {
@@ -58,17 +73,19 @@ impl ParsedQuery {
         if sql.len() > TEXT_BYTES_MAX {
             return None;
         }
-        match parse_statement(sql).ok().flatten()? {
-            Statement::Query(query) => Some(Self { query, explain: None }),
+        let begun = Instant::now();
+        let (query, explain) = match parse_statement(sql).ok().flatten()? {
+            Statement::Query(query) => (query, None),
             Statement::Explain(statement) => {
                 let explain = Some(ExplainRequest::of(&statement.options)?);
                 match *statement.statement {
-                    Statement::Query(query) => Some(Self { query, explain }),
-                    _ => None,
+                    Statement::Query(query) => (query, explain),
+                    _ => return None,
                 }
             }
-            _ => None,
-        }
+            _ => return None,
+        };
+        Some(Self { query, explain, parsing: begun.elapsed() })
     }
 }
 
@@ -84,6 +101,8 @@ pub(crate) fn compile(
     sql: &str,
     parameters: QueryParameters<'_>,
 ) -> Result<Option<CompiledQuery>> {
+    let mut clock = PlanningClock(Instant::now());
+    let mut planning = PlanningTimes { parse: parsed.parsing, ..PlanningTimes::default() };
     let relations = SnapshotRelations::new(planner.store(), moment, planner.acting());
     let is_forced = planner.settings().engine() == EngineChoice::Nacre;
     let settings = value_settings(planner);
@@ -103,11 +122,20 @@ pub(crate) fn compile(
         };
     };
     let bound = match bound.with_values(&values) {
-        Ok(bound) => optimize(bound, &relations),
+        Ok(bound) => bound,
         Err(_) if !is_forced => return Ok(None),
         Err(error) => return Err(from_bind(error, sql)),
     };
-    let query = match lower_query(&bound, &relations, &settings) {
+    planning.bind = clock.lap();
+    let bound = optimize(bound, &relations);
+    planning.optimize = clock.lap();
+    let lowered = if parsed.explain.is_some() {
+        let estimates = RowEstimates::of(&bound, &relations);
+        lower_measured_query(&bound, &relations, &estimates, &settings)
+    } else {
+        lower_query(&bound, &relations, &settings)
+    };
+    let query = match lowered {
         Ok(query) => query,
         Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),
         Err(error) => {
@@ -122,7 +150,9 @@ pub(crate) fn compile(
         Err(_) if !is_forced => return Ok(None),
         Err(error) => return Err(error),
     };
-    Ok(Some(CompiledQuery { query, schema, parameters: types, explain: parsed.explain }))
+    planning.compile = clock.lap();
+    let (explain, filters_keys) = (parsed.explain, planner.settings().filters_join_keys());
+    Ok(Some(CompiledQuery { query, schema, parameters: types, explain, planning, filters_keys }))
 }
 
 impl CompiledQuery {
@@ -144,8 +174,7 @@ impl CompiledQuery {
         self.explain.map(|_| crate::explain::TAG.to_owned())
     }
 
-    /// Begins it, or explains it. What it reads is noted in `moment`; `planning` is how long it
-    /// took to make it.
+    /// Begins it, or explains it. What it reads is noted in `moment`.
     ///
     /// # Errors
     /// Those of preparing the plan, and of running it if EXPLAIN does.
@@ -153,18 +182,19 @@ impl CompiledQuery {
         self,
         pool: &EnginePool,
         moment: &Moment,
-        planning: Duration,
     ) -> Result<SendableRecordBatchStream> {
-        let Some(request) = self.explain else {
-            note_reads(&self.query.plan.root, moment);
-            return Ok(QueryRows::start(pool, self.query, self.schema)?.boxed());
+        let Self { query, schema, explain, planning, filters_keys, .. } = self;
+        let Some(request) = explain else {
+            note_reads(&query.plan.root, moment);
+            return Ok(QueryRows::start(pool, query, schema, filters_keys)?.boxed());
         };
-        let description = self.query.plan.root.describe();
+        let description = query.plan.root.describe();
         let mut execution = None;
         if request.is_analyze {
-            note_reads(&self.query.plan.root, moment);
-            let rows = QueryRows::start(pool, self.query, self.schema)?;
-            execution = Some(explain::run_to_end(rows).await?);
+            note_reads(&query.plan.root, moment);
+            let begun = Instant::now();
+            let rows = QueryRows::start(pool, query, schema, filters_keys)?;
+            execution = Some(explain::run_to_end(rows, begun).await?);
         }
         explain_answer(request, &description, planning, execution)
     }
@@ -174,6 +204,7 @@ impl CompiledQuery {
 /// from the stored aggregates of blocks.
 fn is_stored_answer(node: &PlanNode) -> bool {
     match node {
+        PlanNode::Measured(measured) => is_stored_answer(&measured.input),
         PlanNode::Map(map) => is_stored_answer(&map.input),
         PlanNode::Sort(sort) => is_stored_answer(&sort.input),
         PlanNode::Limit(limit) => is_stored_answer(&limit.input),
@@ -188,9 +219,9 @@ fn is_stored_answer(node: &PlanNode) -> bool {
                 );
                 is_stored && call.filter.is_none()
             };
-            let mut input = &aggregate.input;
+            let mut input = aggregate.input.operator();
             if let PlanNode::Map(map) = input {
-                input = &map.input;
+                input = map.input.operator();
             }
             let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
@@ -216,6 +247,7 @@ fn is_stored_answer(node: &PlanNode) -> bool {
 fn note_reads(node: &PlanNode, moment: &Moment) {
     match node {
         PlanNode::Scan(scan) => note_scan(scan, moment),
+        PlanNode::Measured(measured) => note_reads(&measured.input, moment),
         PlanNode::Filter(filter) => note_reads(&filter.input, moment),
         PlanNode::Map(map) => note_reads(&map.input, moment),
         PlanNode::Join(join) => {

@@ -8,29 +8,49 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::{StreamExt, stream};
+use nacre_exec::counters::{BlockReport, NodeReport};
 use nacre_exec::dispatch::QueryReport;
 use nacre_exec::plan::OperatorDescription;
 use nacre_syntax::{OptionValue, TypeKind, UtilityOption};
 
 use super::rows::QueryRows;
 use crate::error::Result;
-use crate::explain::{Form, Measured, NACRE_ENGINE, Node, answer, engine_line, schema};
+use crate::explain::{
+    Form, Measured, NACRE_ENGINE, Node, PlanningTimes, answer, engine_line, milliseconds, schema,
+};
 use crate::from_datafusion::from_datafusion;
 
 /// What an EXPLAIN asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExplainRequest {
     pub(crate) is_analyze: bool,
     is_verbose: bool,
     is_json: bool,
+    /// Whether estimates are shown.
+    has_costs: bool,
+    has_timing: bool,
+    /// As for PostgreSQL, ANALYZE decides if nothing is said.
+    has_summary: Option<bool>,
 }
 
 /// What running a query took.
 #[derive(Debug)]
 pub(super) struct MeasuredRun {
-    rows: u64,
     time: Duration,
     report: QueryReport,
+}
+
+impl Default for ExplainRequest {
+    fn default() -> Self {
+        Self {
+            is_analyze: false,
+            is_verbose: false,
+            is_json: false,
+            has_costs: true,
+            has_timing: true,
+            has_summary: None,
+        }
+    }
 }
 
 impl ExplainRequest {
@@ -50,8 +70,10 @@ impl ExplainRequest {
             match option.name.text.as_str() {
                 "analyze" => request.is_analyze = flag()?,
                 "verbose" => request.is_verbose = flag()?,
-                "costs" | "buffers" | "settings" | "wal" => drop(flag()?),
-                "summary" | "timing" if flag()? => {}
+                "costs" => request.has_costs = flag()?,
+                "timing" => request.has_timing = flag()?,
+                "summary" => request.has_summary = Some(flag()?),
+                "buffers" | "settings" | "wal" => drop(flag()?),
                 "format" => match option_word(value?)?.as_str() {
                     "json" => request.is_json = true,
                     "text" => request.is_json = false,
@@ -63,6 +85,10 @@ impl ExplainRequest {
         // TIMING without ANALYZE is refused there.
         let has_timing = options.iter().any(|option| option.name.text == "timing");
         (request.is_analyze || !has_timing).then_some(request)
+    }
+
+    fn has_summary(self) -> bool {
+        self.has_summary.unwrap_or(self.is_analyze)
     }
 
     fn form(self) -> Form {
@@ -93,16 +119,15 @@ fn option_word(value: &OptionValue) -> Option<String> {
     }
 }
 
-/// Runs a query to its end for EXPLAIN ANALYZE, and drops its rows.
+/// Runs a query to its end for EXPLAIN ANALYZE, and drops its rows. It began at `begun`.
 ///
 /// # Errors
 /// Those of running it.
-pub(super) async fn run_to_end(mut rows: QueryRows) -> Result<MeasuredRun> {
-    let (begun, mut count) = (Instant::now(), 0);
+pub(super) async fn run_to_end(mut rows: QueryRows, begun: Instant) -> Result<MeasuredRun> {
     while let Some(batch) = rows.next().await {
-        count += batch.map_err(from_datafusion)?.num_rows() as u64;
+        batch.map_err(from_datafusion)?;
     }
-    Ok(MeasuredRun { rows: count, time: begun.elapsed(), report: rows.report() })
+    Ok(MeasuredRun { time: begun.elapsed(), report: rows.report() })
 }
 
 /// Answers an EXPLAIN.
@@ -112,22 +137,29 @@ pub(super) async fn run_to_end(mut rows: QueryRows) -> Result<MeasuredRun> {
 pub(super) fn explain_answer(
     request: ExplainRequest,
     plan: &OperatorDescription,
-    planning: Duration,
+    planning: PlanningTimes,
     run: Option<MeasuredRun>,
 ) -> Result<SendableRecordBatchStream> {
+    let measured = planning.with(run.as_ref().map(|run| run.time));
+    let measured = request.has_summary().then_some(measured);
     if request.is_json {
-        let measured = Measured { planning, execution: run.as_ref().map(|run| run.time) };
-        return answer(&plan_node(plan, run.as_ref()), measured, NACRE_ENGINE);
+        let time = run.as_ref().map(|run| run.time);
+        return answer(&plan_node(plan, request, time), measured, NACRE_ENGINE);
     }
     let mut lines = Vec::new();
-    plan_lines(plan, 0, &mut lines);
-    if let Some(run) = &run {
-        report_lines(run, &mut lines);
+    plan_lines(plan, request, 0, &mut lines);
+    if let (Some(run), true) = (&run, request.has_timing) {
+        pipeline_lines(run, &mut lines);
     }
     lines.push(engine_line(NACRE_ENGINE));
-    if let Some(run) = &run {
-        lines.push(format!("Planning Time: {:.3} ms", planning.as_secs_f64() * 1e3));
-        lines.push(format!("Execution Time: {:.3} ms", run.time.as_secs_f64() * 1e3));
+    if let Some(Measured { planning: all, execution, .. }) = measured {
+        let steps = planning.steps();
+        let steps =
+            steps.map(|(name, time)| format!("{} {} ms", name.to_lowercase(), milliseconds(time)));
+        lines.push(format!("Planning: {}", steps.join(", ")));
+        lines.push(format!("Planning Time: {} ms", milliseconds(all)));
+        let execution = execution.map(milliseconds);
+        lines.extend(execution.map(|time| format!("Execution Time: {time} ms")));
     }
     let schema = request.schema();
     let array = StringViewArray::from_iter_values(lines);
@@ -136,60 +168,136 @@ pub(super) fn explain_answer(
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches)))
 }
 
-fn plan_lines(plan: &OperatorDescription, depth: usize, lines: &mut Vec<String>) {
+/// Returns what an operator counted, if the query was run.
+fn node_report(plan: &OperatorDescription, request: ExplainRequest) -> Option<NodeReport> {
+    plan.counters.as_ref().filter(|_| request.is_analyze).map(|counters| counters.report())
+}
+
+fn plan_lines(
+    plan: &OperatorDescription,
+    request: ExplainRequest,
+    depth: usize,
+    lines: &mut Vec<String>,
+) {
     let arrow =
         if depth == 0 { String::new() } else { format!("{}->  ", " ".repeat(depth * 6 - 4)) };
     let on = plan.table.as_ref().map(|table| format!(" on {table}")).unwrap_or_default();
-    lines.push(format!("{arrow}{}{on}", plan.name));
+    let mut head = format!("{arrow}{}{on}", plan.name);
+    if let Some(rows) = plan.rows_expected.filter(|_| request.has_costs) {
+        head.push_str(&format!("  (rows={rows})"));
+    }
+    let report = node_report(plan, request);
+    if let Some(report) = &report {
+        head.push_str(&format!(" (actual rows={} loops=1)", report.rows));
+    }
+    lines.push(head);
     let margin = " ".repeat(depth * 6 + 2);
     for (name, value) in &plan.facts {
         lines.push(format!("{margin}{name}: {value}"));
     }
+    if let Some(report) = &report {
+        report_lines(report, plan.table.is_some(), &margin, lines);
+    }
     for input in &plan.inputs {
-        plan_lines(input, depth + 1, lines);
+        plan_lines(input, request, depth + 1, lines);
     }
 }
 
-/// Writes what was counted, by pipeline from its source to its sink.
-fn report_lines(run: &MeasuredRun, lines: &mut Vec<String>) {
+/// Writes what an operator held and wrote, and what it read if it is a scan.
+fn report_lines(report: &NodeReport, is_scan: bool, margin: &str, lines: &mut Vec<String>) {
+    if report.bytes > 0 {
+        lines.push(format!("{margin}Memory: {} KiB", report.bytes.div_ceil(1_024)));
+    }
+    if report.spilled_bytes > 0 {
+        let (bytes, files) = (report.spilled_bytes.div_ceil(1_024), report.spilled_files);
+        lines.push(format!("{margin}Disk: {bytes} KiB in {files} temporary files"));
+    }
+    if !is_scan {
+        return;
+    }
+    let scan = &report.scan;
+    lines.push(format!(
+        "{margin}Chunks: {}, {} left out by their bounds; rows read: {}",
+        scan.chunks, scan.chunks_pruned, scan.rows_read
+    ));
+    for BlockReport { format, replica, count, bytes } in &scan.blocks {
+        let bytes = bytes.div_ceil(1_024);
+        lines.push(format!("{margin}  {count} blocks of replica {replica}: {format}, {bytes} KiB"));
+    }
+}
+
+/// Writes where the time went, by pipeline from its source to its sink.
+fn pipeline_lines(run: &MeasuredRun, lines: &mut Vec<String>) {
     for (index, pipeline) in run.report.pipelines.iter().enumerate() {
         lines.push(format!("Pipeline {}", index + 1));
         for operator in pipeline {
-            let held = match operator.bytes {
-                0 => String::new(),
-                bytes => format!(", {} KiB", bytes.div_ceil(1_024)),
-            };
-            let spilled = match operator.spilled_bytes {
-                0 => String::new(),
-                bytes => format!(
-                    ", {} KiB in {} temporary files",
-                    bytes.div_ceil(1_024),
-                    operator.spilled_files
-                ),
-            };
             lines.push(format!(
-                "  {}: rows {} of {}, {:.3} ms of all workers{held}{spilled}",
+                "  {}: rows {} of {}, {} ms of all workers",
                 operator.name,
                 operator.rows_out,
                 operator.rows_in,
-                operator.time.as_secs_f64() * 1e3,
+                milliseconds(operator.time),
             ));
         }
     }
-    for scan in &run.report.scans {
-        lines.push(format!(
-            "Chunks: {}, {} left out by their bounds; rows read: {}",
-            scan.chunks, scan.chunks_pruned, scan.rows_read
-        ));
-        for (format, replica, count) in &scan.blocks {
-            lines.push(format!("  {count} blocks of replica {replica}: {format}"));
-        }
-    }
-    lines.push(format!("Rows: {}", run.rows));
 }
 
-fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
-    let join_type = match plan.name {
+/// Describes an operator and those below it; `time` is that of running the plan.
+fn plan_node(plan: &OperatorDescription, request: ExplainRequest, time: Option<Duration>) -> Node {
+    let (node_type, join_type) = node_type(plan.name);
+    let mut keys = Vec::new();
+    if let Some(join_type) = join_type {
+        keys.push(("Join Type", Node::text(join_type)));
+    }
+    if let Some(table) = &plan.table {
+        keys.push(("Relation Name", Node::text(table)));
+    }
+    if let Some(rows) = plan.rows_expected.filter(|_| request.has_costs) {
+        keys.push(("Plan Rows", rows.to_string()));
+    }
+    if let Some(time) = time.filter(|_| request.has_timing) {
+        keys.push(("Actual Total Time", milliseconds(time)));
+    }
+    if let Some(report) = node_report(plan, request) {
+        keys.push(("Actual Rows", report.rows.to_string()));
+        keys.push(("Actual Loops", "1".to_owned()));
+        report_keys(&report, plan.table.is_some(), &mut keys);
+    }
+    let facts: Vec<_> = plan.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    keys.push(("Detail", Node::text(&facts.join("; "))));
+    // Times of operators are known by pipeline only.
+    let below = plan.inputs.iter().map(|input| plan_node(input, request, None)).collect();
+    Node::new(node_type, keys, below)
+}
+
+/// As [`report_lines`]: memory and files in kilobytes, as PostgreSQL has them.
+fn report_keys(report: &NodeReport, is_scan: bool, keys: &mut Vec<(&'static str, String)>) {
+    if report.bytes > 0 {
+        keys.push(("Peak Memory Usage", report.bytes.div_ceil(1_024).to_string()));
+    }
+    if report.spilled_bytes > 0 {
+        keys.push(("Disk Usage", report.spilled_bytes.div_ceil(1_024).to_string()));
+        keys.push(("Temporary Files", report.spilled_files.to_string()));
+    }
+    if !is_scan {
+        return;
+    }
+    let scan = &report.scan;
+    keys.push(("Chunks", scan.chunks.to_string()));
+    keys.push(("Chunks Pruned", scan.chunks_pruned.to_string()));
+    keys.push(("Rows Read", scan.rows_read.to_string()));
+    let blocks = scan.blocks.iter().map(|BlockReport { format, replica, count, bytes }| {
+        let format = Node::text(format);
+        format!(
+            "{{\"Format\": {format}, \"Replica\": {replica}, \"Blocks\": {count}, \"Bytes\": {bytes}}}"
+        )
+    });
+    keys.push(("Blocks Read", format!("[{}]", blocks.collect::<Vec<_>>().join(", "))));
+}
+
+/// Returns PostgreSQL's names of an operator: its node, and which join it is.
+fn node_type(name: &'static str) -> (&'static str, Option<&'static str>) {
+    let join_type = match name {
         "Join" => Some("Inner"),
         "Left join" => Some("Left"),
         "Right join" => Some("Right"),
@@ -202,7 +310,7 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
         "Single join" => Some("Single"),
         _ => None,
     };
-    let node_type = match plan.name {
+    let node_type = match name {
         "Scan" => "Seq Scan",
         "Filter" | "Map" | "Empty" | "Value" => "Result",
         "Expand" => "ProjectSet",
@@ -214,25 +322,5 @@ fn plan_node(plan: &OperatorDescription, run: Option<&MeasuredRun>) -> Node {
         _ if join_type.is_some() => "Hash Join",
         other => other,
     };
-    let mut keys = Vec::new();
-    if let Some(join_type) = join_type {
-        keys.push(("Join Type", Node::text(join_type)));
-    }
-    if let Some(table) = &plan.table {
-        keys.push(("Relation Name", Node::text(table)));
-    }
-    if let Some(rows) = plan.table_rows {
-        keys.push(("Plan Rows", rows.to_string()));
-    }
-    if let Some(run) = run {
-        let milliseconds = run.time.as_secs_f64() * 1e3;
-        keys.push(("Actual Total Time", format!("{milliseconds:.3}")));
-        keys.push(("Actual Rows", run.rows.to_string()));
-        keys.push(("Actual Loops", "1".to_owned()));
-    }
-    let facts: Vec<_> = plan.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    keys.push(("Detail", Node::text(&facts.join("; "))));
-    // The rows that the query answered are those of its last operator alone.
-    let below = plan.inputs.iter().map(|input| plan_node(input, None)).collect();
-    Node::new(node_type, keys, below)
+    (node_type, join_type)
 }

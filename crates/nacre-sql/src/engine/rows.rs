@@ -46,6 +46,7 @@ impl QueryRows {
         pool: &EnginePool,
         query: PhysicalQuery,
         schema: SchemaRef,
+        filters_keys: bool,
     ) -> Result<Self> {
         let waker = Arc::<AtomicWaker>::default();
         let ready = Arc::clone(&waker);
@@ -54,6 +55,7 @@ impl QueryRows {
             memory_bytes_max: pool.memory_bytes(),
             result_bytes_max: RESULT_BYTES_MAX,
             deadline: None,
+            filters_keys,
             on_ready: Some(Box::new(move || ready.wake())),
         };
         let rows = workers.execute(query.plan, options).map_err(from_exec)?;

@@ -5,7 +5,6 @@
 
 use std::fmt::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::arrow::array::{RecordBatch, StringViewArray};
 use datafusion::common::DataFusionError;
@@ -17,15 +16,8 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures::stream;
 
 use super::options::{Form, schema};
+use super::times::{Measured, milliseconds};
 use crate::error::Result;
-
-/// How long it took.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
-    pub(crate) planning: Duration,
-    /// `None` if it was not run.
-    pub(crate) execution: Option<Duration>,
-}
 
 /// Nodes that hand rows on as they are.
 const TRANSPARENT: [&str; 3] = ["CooperativeExec", "CoalesceBatchesExec", "JoinThreadExec"];
@@ -138,38 +130,45 @@ impl Node {
     }
 }
 
-/// Returns the answer: one row with one document.
+/// Returns the answer: one row with one document, with times if there are some.
 ///
 /// # Errors
 /// Those of making a batch.
 pub(crate) fn answer(
     node: &Node,
-    measured: Measured,
+    measured: Option<Measured>,
     engine: &str,
 ) -> Result<SendableRecordBatchStream> {
-    let schema = schema(Form::Json { is_measured: measured.execution.is_some() });
+    let schema = schema(Form::Json { is_measured: measured.is_some() });
     let array = StringViewArray::from_iter_values([document(node, measured, engine)]);
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(array)]);
     let rows = stream::iter([batch.map_err(DataFusionError::from)]);
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
-fn document(node: &Node, measured: Measured, engine: &str) -> String {
+fn document(node: &Node, measured: Option<Measured>, engine: &str) -> String {
     let mut out = "[\n  {\n    \"Plan\": ".to_owned();
     node.write(2, None, &mut out);
     let _ = write!(out, ",\n    \"Engine\": {}", text(engine));
-    if let Some(execution) = measured.execution {
-        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
-        let planning = milliseconds(measured.planning);
-        let execution = milliseconds(execution);
-        let _ = write!(
-            out,
-            ",\n    \"Planning Time\": {planning:.3},\n    \"Triggers\": [\n    ],\n    \
-             \"Execution Time\": {execution:.3}"
-        );
+    if let Some(measured) = measured {
+        write_times(measured, &mut out);
     }
     out.push_str("\n  }\n]");
     out
+}
+
+fn write_times(measured: Measured, out: &mut String) {
+    if let Some(steps) = measured.steps {
+        let steps = steps
+            .steps()
+            .map(|(name, time)| format!("\n      \"{name} Time\": {}", milliseconds(time)));
+        let _ = write!(out, ",\n    \"Planning\": {{{}\n    }}", steps.join(","));
+    }
+    let _ = write!(out, ",\n    \"Planning Time\": {}", milliseconds(measured.planning));
+    if let Some(execution) = measured.execution {
+        let execution = milliseconds(execution);
+        let _ = write!(out, ",\n    \"Triggers\": [\n    ],\n    \"Execution Time\": {execution}");
+    }
 }
 
 /// Returns PostgreSQL's name of what a node does.

@@ -1,7 +1,5 @@
 //! Queries of a session: each runs whole in Nacre's own engine or in DataFusion.
 
-use std::time::Instant;
-
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
@@ -72,7 +70,6 @@ impl Session {
         sql: &str,
         parameters: QueryParameters<'_>,
     ) -> Result<CompiledRun> {
-        let begun = Instant::now();
         turn.require_sound()?;
         self.begin_as();
         let moment = turn.moment(false)?;
@@ -80,7 +77,7 @@ impl Session {
             return Ok(CompiledRun::NotTaken(turn));
         };
         let tag = compiled.tag();
-        let stream = compiled.start(&self.engine, &moment, begun.elapsed()).await?;
+        let stream = compiled.start(&self.engine, &moment).await?;
         turn.log(&moment)?;
         let stream = tie(turn, stream)?;
         Ok(CompiledRun::Started(Outcome::Rows { schema: stream.schema(), stream, tag }))

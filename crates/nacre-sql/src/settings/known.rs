@@ -97,7 +97,7 @@ impl Known {
 }
 
 /// All settings, in the order of their names.
-pub(super) static ALL: [Known; 86] = [
+pub(super) static ALL: [Known; 87] = [
     known("application_name", Kind::Text, "", "Name of the program, as it says.").reported(),
     known(
         "backslash_quote",
@@ -214,6 +214,12 @@ pub(super) static ALL: [Known; 86] = [
         choice(&EngineChoice::WORDS),
         "auto",
         "Engine of queries; auto is Nacre's own where it supports the whole query.",
+    ),
+    known(
+        "nacre.join_filters",
+        FLAG,
+        "on",
+        "Whether scans leave out rows whose keys no join wants; without, EXPLAIN counts all.",
     ),
     known(
         "password_encryption",

@@ -81,6 +81,7 @@ struct Ready {
     idle_in_transaction_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     engine: EngineChoice,
+    filters_join_keys: bool,
 }
 
 /// What a savepoint goes back to.
@@ -393,6 +394,11 @@ impl Settings {
         self.state().ready.engine
     }
 
+    /// Whether scans leave out rows whose keys no join above wants.
+    pub(crate) fn filters_join_keys(&self) -> bool {
+        self.state().ready.filters_join_keys
+    }
+
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
         self.state().ready.idle_timeout
     }
@@ -527,6 +533,7 @@ impl Ready {
         idle_in_transaction_timeout: None,
         idle_timeout: None,
         engine: EngineChoice::Auto,
+        filters_join_keys: true,
     };
 }
 
@@ -550,6 +557,7 @@ impl State {
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_timeout: time("idle_session_timeout"),
             engine: EngineChoice::of_setting(text("nacre.engine")),
+            filters_join_keys: text("nacre.join_filters") != "off",
         };
     }
 

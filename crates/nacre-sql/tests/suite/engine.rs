@@ -344,9 +344,23 @@ fn explain_says_what_runs_and_what_it_counted() {
         assert!(plan.contains(part), "{part} is missing: {plan}");
     }
     let counted = connection.rows(&format!("explain analyze {sql}")).join("\n");
-    for part in ["Pipeline 1", "rows read: ", "blocks of replica", "Rows: 2", "Execution Time: "] {
+    for part in [
+        "(rows=2) (actual rows=2 loops=1)",
+        "  Memory: ",
+        "Pipeline 1",
+        "rows read: ",
+        "blocks of replica",
+        "Planning: parse ",
+        "Execution Time: ",
+    ] {
         assert!(counted.contains(part), "{part} is missing: {counted}");
     }
+    let options = "analyze, costs off, timing off, summary off";
+    let bare = connection.rows(&format!("explain ({options}) {sql}")).join("\n");
+    for part in ["  (rows=", "Pipeline", " ms", "Planning", "Execution"] {
+        assert!(!bare.contains(part), "{part} is there: {bare}");
+    }
+    assert!(bare.contains(" (actual rows=2 loops=1)"), "{bare}");
     let json = connection.rows(&format!("explain (analyze, format json) {sql}")).join("\n");
     for part in ["\"Engine\": \"nacre\"", "\"Node Type\": \"Seq Scan\"", "\"Execution Time\""] {
         assert!(json.contains(part), "{part} is missing: {json}");

@@ -84,7 +84,11 @@ fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
         BenchSubject::Ssb(given) => given.named("ssb"),
         BenchSubject::Tatp(given) => given.named("tatp"),
         BenchSubject::Tpcc(given) => given.named("tpcc"),
-        BenchSubject::Tpch(given) => BenchArgs { peers: given.peers, ..given.data.named("tpch") },
+        BenchSubject::Tpch(given) => BenchArgs {
+            peers: given.peers,
+            has_estimates: given.estimates,
+            ..given.data.named("tpch")
+        },
         BenchSubject::Replication(given) => {
             return nacre_bench::replication::run(&(*given).into());
         }

@@ -405,6 +405,9 @@ pub(super) struct TpchArguments {
     /// NACRE_BENCH_PYTHON names [default: python3].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(super) peers: Vec<PeerEngine>,
+    /// Measure how good the estimates of joins are, instead of times.
+    #[arg(long, conflicts_with = "peers")]
+    pub(super) estimates: bool,
 }
 
 /// Arguments of the benchmarks of transactions.
@@ -548,6 +551,7 @@ impl DataArguments {
             is_quick: self.quick,
             threads: self.threads.map(usize::from),
             peers: Vec::new(),
+            has_estimates: false,
         }
     }
 }
@@ -564,6 +568,7 @@ impl CountArguments {
             is_quick: self.quick,
             threads: None,
             peers: Vec::new(),
+            has_estimates: false,
         }
     }
 }
@@ -580,6 +585,7 @@ impl ValueArguments {
             is_quick: self.quick,
             threads: self.threads.map(usize::from),
             peers: Vec::new(),
+            has_estimates: false,
         }
     }
 }
