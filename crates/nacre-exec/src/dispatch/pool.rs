@@ -117,6 +117,7 @@ impl WorkerPool {
             reads: Arc::new(BlockReads::default()),
             control: Arc::clone(&control),
             spill: shared.spill.as_ref().map(QuerySpill::new),
+            is_sliced: false,
         };
         let start = shared.least_virtual_ns();
         let query = Arc::new(QueryTask::new(plan, context, Arc::clone(&channel), start)?);
