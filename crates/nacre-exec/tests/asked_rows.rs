@@ -152,7 +152,7 @@ const REFUSED: &[&str] = &[
     "select id from t where a in (select 10 / (u.id - 7) from t u where u.k = t.k)",
     "select id from t where id < 5 and a > any (select 10 / (u.id - 7) from t u)",
     "select id, (select i.id from t i order by i.id limit o.k) from t o",
-    "select 1 / id from t where (select max(1 / (id + 1)) from t) > 3",
+    "select id from t where 1 / (id + 1) > 0 and (select max(1 / (id + 1)) from t) > 3",
     "select t.id from t left join (select 1 / (id - 4) as v, id from t) s on s.id = -t.id and \
      s.v > 0 limit 1",
     "select id from t tablesample bernoulli ((select 5))",
