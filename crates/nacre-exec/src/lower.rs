@@ -18,7 +18,8 @@
 //! 7. Averages, quotients and what is made of them above groups is evaluated on SQL values, most
 //!    of it when the answer is read by [`QueryOutput::value`] (`late`).
 //! 8. Queries that are computed once are lowered first; what reads them has their columns
-//!    (`common`, `recursion`), or their value (`once`).
+//!    (`common`, `recursion`), or their value (`once`); so are those that expressions call
+//!    (`called`).
 //! 9. Windows that one sort serves become one node (`windows`), frames distances of physical values
 //!    (`window_frames`).
 //! 10. For EXPLAIN each operator is measured: a node above it counts its rows. The plan is the
@@ -40,6 +41,7 @@
 //! PostgreSQL's own answers in `tests/answers`.
 
 mod aggregates;
+mod called;
 mod columns;
 mod common;
 mod constant_rows;
@@ -56,6 +58,7 @@ mod join_keys;
 mod join_sides;
 mod joins;
 mod like;
+mod limits;
 mod once;
 mod operators;
 mod predicates;

@@ -18,16 +18,18 @@ mod node;
 mod series;
 mod window;
 
-pub use crate::scan::ColumnPredicate;
-pub use common::{CommonNode, CommonScanNode, OnceNode, RecursionColumn, RecursionNode};
+pub use crate::scan::{ColumnPredicate, SampleSeed, ScanSample};
+pub use common::{
+    CalledNode, CommonNode, CommonScanNode, OnceNode, RecursionColumn, RecursionNode,
+};
 pub use description::OperatorDescription;
 pub use expand::{ExpandNode, RowReader, SetColumn, SetValues};
 pub use fold::{FoldCall, FoldFunction, FoldState, RowFold};
 pub use measured::MeasuredNode;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,
-    GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode, MomentKind, PairingKind, PhysicalPlan,
-    PlanNode, RepeatNode, RowsNode, ScanNode, SortKey, SortNode,
+    GroupingSetsNode, JoinKey, JoinNode, LateRange, LimitNode, MapNode, MomentKind, PairingKind,
+    PhysicalPlan, PlanNode, RepeatNode, RowsNode, ScanNode, SortKey, SortNode, SteppedNode,
 };
 pub use series::{SeriesColumn, SeriesNode};
 pub use window::{

@@ -192,7 +192,7 @@ impl PipelineSink for ResultSink {
     fn consume(&self, _: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
         let mut is_satisfied = false;
         if let Some(gate) = &self.gate {
-            is_satisfied = gate.pass(batch, &self.columns);
+            is_satisfied = gate.pass(batch, &self.columns)?;
         }
         if batch.selected_rows() == 0 {
             return Ok(if is_satisfied { SinkRoom::Satisfied } else { SinkRoom::More });
@@ -203,6 +203,7 @@ impl PipelineSink for ResultSink {
     }
 
     fn finish(&self) -> ExecResult<()> {
-        Ok(())
+        // A negative LIMIT is an error of no rows, too.
+        self.gate.as_ref().map_or(Ok(()), |gate| gate.range().map(drop))
     }
 }

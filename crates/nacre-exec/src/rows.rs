@@ -1,6 +1,8 @@
 //! Rows that no table has: constant ones, series and sets, those that are kept, those that are
-//! handed on more than once, and those that are made of others again and again.
+//! handed on more than once, those that are made of others again and again, and those that are made
+//! one after the other; and calls of queries for rows.
 
+mod called;
 mod collected;
 mod constant;
 mod expand;
@@ -8,7 +10,9 @@ mod held;
 mod recursion;
 mod repeat;
 mod series;
+mod stepped;
 
+pub(crate) use called::call_query;
 pub(crate) use collected::{CollectedSource, CollectingSink};
 pub(crate) use constant::ConstantRowSource;
 pub(crate) use expand::{ExpandPlan, ExpandSource};
@@ -16,3 +20,4 @@ pub(crate) use held::{HeldSource, OnceSink};
 pub(crate) use recursion::{BatchSink, BatchSource, RecursionSource};
 pub(crate) use repeat::RepeatSource;
 pub(crate) use series::SeriesSource;
+pub(crate) use stepped::{SlicedSource, SteppedSource};

@@ -23,6 +23,7 @@ mod morsel;
 mod predicate;
 mod prepare;
 mod reads;
+mod sample;
 mod scanner;
 
 pub(crate) use late::KeySet;
@@ -30,4 +31,5 @@ pub(crate) use morsel::ScanMorsel;
 pub use predicate::{ColumnPredicate, ScanPredicate, StringPredicate};
 pub(crate) use prepare::{PreparedScan, ScanColumn};
 pub(crate) use reads::BlockReads;
+pub use sample::{SampleSeed, ScanSample};
 pub(crate) use scanner::MorselScanner;

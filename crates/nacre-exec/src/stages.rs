@@ -9,8 +9,10 @@
 //! A measured operator has its rows counted by a step behind it; what it collects is asked for its
 //! memory and files when the query reports ([`measured`]).
 
+mod called;
 mod common;
 mod measured;
+mod stepped;
 
 use std::sync::Arc;
 
@@ -42,6 +44,8 @@ use crate::window::{WindowPlan, WindowSink, WindowSource};
 pub(crate) use common::RecursionPlan;
 use common::{StageList, StagePart, open_common, open_common_scan};
 use measured::{MeasuredSinks, open_measured};
+pub(crate) use stepped::SteppedPlan;
+use stepped::{open_stepped, sliced};
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
@@ -154,7 +158,13 @@ fn close(
 }
 
 /// Begins a pipeline that follows another one.
-fn begin(source: Arc<dyn PipelineSource>, infos: Vec<SlotInfo>, depth: usize) -> OpenPipeline {
+fn begin(
+    source: Arc<dyn PipelineSource>,
+    infos: Vec<SlotInfo>,
+    depth: usize,
+    context: &StageContext,
+) -> OpenPipeline {
+    let source = sliced(source, &infos, context);
     let mut builder = ProgramBuilder::default();
     let columns = infos.into_iter().map(|info| builder.slot(info)).collect();
     let (tails, rows_max) = (Vec::new(), u64::MAX);
@@ -202,19 +212,20 @@ fn open_node(
         PlanNode::Rows(rows) => {
             let source = ConstantRowSource::new(rows)?;
             let (infos, rows_max) = (source.outputs(), rows.rows as u64);
-            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
+            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0, context) })
         }
         PlanNode::Series(series) => {
             let source = SeriesSource::new(series)?;
             let (infos, rows_max) = (source.outputs(), series.rows);
-            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
+            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0, context) })
         }
         PlanNode::Append(append) => open_append(append, context, stages),
         PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
         PlanNode::Expand(expand) => open_expand(expand, context, stages),
         PlanNode::Common(common) => open_common(common, context, stages),
-        PlanNode::CommonScan(scan) => open_common_scan(scan, stages),
-        PlanNode::Once(_) | PlanNode::Recursion(_) => {
+        PlanNode::CommonScan(scan) => open_common_scan(scan, context, stages),
+        PlanNode::Stepped(stepped) => open_stepped(stepped, context, stages),
+        PlanNode::Once(_) | PlanNode::Called(_) | PlanNode::Recursion(_) => {
             Err(ExecError::internal("a query that is no common one"))
         }
     }
@@ -256,7 +267,8 @@ fn open_scan(
         context.flavour,
         context.budget.reservation("scan"),
         counters,
-    )?;
+    )?
+    .sampled(scan.sample.as_ref())?;
     let info = |column: &ScanColumn| SlotInfo {
         vector_type: column.vector_type,
         bounds: column.bounds,
@@ -269,7 +281,12 @@ fn open_scan(
     let scan_columns = (0..prepared.columns.len()).map(Some).collect();
     let scan = Arc::new(prepared);
     let source = Arc::new(ScanSource { scan: Arc::clone(&scan), morsels });
-    Ok(OpenPipeline { rows_max, scan: Some(scan), scan_columns, ..begin(source, infos, 0) })
+    Ok(OpenPipeline {
+        rows_max,
+        scan: Some(scan),
+        scan_columns,
+        ..begin(source, infos, 0, context)
+    })
 }
 
 /// Collects the build side, makes the table, and wraps the pipeline of the probe side.
@@ -323,7 +340,9 @@ fn open_join(
         tails.push(Arc::new(RemainderSource::new(&sink)));
     }
     let (rows_max, probes) = (plan.rows_max(), probes + 1);
-    let begun = begin(source, plan.outputs(), depth);
+    let outputs = plan.outputs();
+    let tails = tails.into_iter().map(|source| sliced(source, &outputs, context)).collect();
+    let begun = begin(source, outputs, depth, context);
     Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, may_fail, ..begun })
 }
 
@@ -359,7 +378,12 @@ fn open_aggregate(
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let rows_max = if node.keys.is_empty() { 1 } else { input_rows };
     let source = Arc::new(GroupSource::new(&sink));
-    Ok(OpenPipeline { rows_max, scan, scan_columns, ..begin(source, plan.outputs(), depth) })
+    Ok(OpenPipeline {
+        rows_max,
+        scan,
+        scan_columns,
+        ..begin(source, plan.outputs(), depth, context)
+    })
 }
 
 /// Returns the scan below groups, and which of its columns the keys are: a group whose key nobody
@@ -405,7 +429,7 @@ fn open_grouping_sets(
     let source = Arc::new(GroupingSetsSource::new(&sinks, &node.sets, &columns, keys.len()));
     close(pipeline, Arc::new(GroupingSetsSink::new(sinks)), context, stages);
     let rows_max = input_rows.saturating_add(1).saturating_mul(node.sets.len() as u64);
-    Ok(OpenPipeline { rows_max, ..begin(source, columns, depth) })
+    Ok(OpenPipeline { rows_max, ..begin(source, columns, depth, context) })
 }
 
 fn open_sort(
@@ -429,7 +453,7 @@ fn open_window(
     let sink = Arc::new(WindowSink::new(plan, pipeline.columns.clone(), context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let source = Arc::new(WindowSource::new(&sink, context));
-    Ok(OpenPipeline { rows_max, ..begin(source, outputs, depth) })
+    Ok(OpenPipeline { rows_max, ..begin(source, outputs, depth, context) })
 }
 
 fn end_in_sort(
@@ -453,7 +477,7 @@ fn end_in_sort(
     let sink = Arc::new(SortSink::new(keys, wanted_max, slots, &infos, gate, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let source = Arc::new(SortSource::new(&sink));
-    Ok(OpenPipeline { rows_max, ..begin(source, infos, depth) })
+    Ok(OpenPipeline { rows_max, ..begin(source, infos, depth, context) })
 }
 
 fn open_limit(
@@ -463,7 +487,7 @@ fn open_limit(
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_input(&node.input, context, stages)?;
     let counters = stages.measured.counters();
-    pipeline.gate = Some(Arc::new(LimitGate::new(node.offset, node.rows_max, counters)));
+    pipeline.gate = Some(Arc::new(LimitGate::new(node, counters)));
     pipeline.rows_max = pipeline.rows_max.min(node.rows_max.unwrap_or(u64::MAX));
     Ok(pipeline)
 }
@@ -497,8 +521,9 @@ fn open_append(
     }
     let mut sources = sources.into_iter();
     let first = sources.next().ok_or_else(|| ExecError::internal("an append of nothing"))?;
-    let begun = begin(first, unified, depth);
-    Ok(OpenPipeline { tails: sources.collect(), probes, rows_max, ..begun })
+    let tails = sources.map(|source| sliced(source, &unified, context)).collect();
+    let begun = begin(first, unified, depth, context);
+    Ok(OpenPipeline { tails, probes, rows_max, ..begun })
 }
 
 /// Makes sources of a pipeline, which hand on its columns.
@@ -573,8 +598,8 @@ fn wrap_each(
     let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
     let mut sources = wrap(pipeline, name, context).into_iter().map(around);
     let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
-    let tails = sources.collect();
-    Ok(OpenPipeline { tails, probes, ..begin(first, outputs, depth) })
+    let tails = sources.map(|source| sliced(source, &outputs, context)).collect();
+    Ok(OpenPipeline { tails, probes, ..begin(first, outputs, depth, context) })
 }
 
 fn open_repeat(

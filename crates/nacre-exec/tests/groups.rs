@@ -424,7 +424,7 @@ fn sorted_rows_and_the_first_of_them_come_in_order() {
                 let input = scan(&table.snapshot(), &ALL, Vec::new());
                 let sort = SortNode { input, keys: sort_keys(), rows_max };
                 let input = PlanNode::Sort(Box::new(sort));
-                let limited = LimitNode { input, offset, rows_max: limit };
+                let limited = LimitNode { input, offset, rows_max: limit, late: None };
                 let found = run(&pool, PlanNode::Limit(Box::new(limited))).unwrap();
                 let found: Vec<String> = found.iter().map(|row| key(row)).collect();
                 let kept = wanted.iter().take(rows_max.unwrap_or(u64::MAX) as usize);
@@ -440,7 +440,7 @@ fn limit_below_other_operators_counts_before_them() {
     let store = Store::open(OpenOptions::default()).unwrap();
     let table = table(&store, "t", &[0..50_000], 5);
     let input = scan(&table.snapshot(), &[ID], Vec::new());
-    let limited = LimitNode { input, offset: 5, rows_max: Some(12_345) };
+    let limited = LimitNode { input, offset: 5, rows_max: Some(12_345), late: None };
     let input = PlanNode::Limit(Box::new(limited));
     let aggregates = vec![AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT)];
     let node = AggregateNode { input, keys: Vec::new(), dependents: Vec::new(), aggregates };

@@ -471,7 +471,12 @@ fn limit_over_a_join_stops_early() {
     let pool = pool(1);
     for keys in [Vec::new(), one_key(0, 0)] {
         let input = node(join(PairingKind::BuildOuter, scan(), scan(), keys));
-        let root = PlanNode::Limit(Box::new(LimitNode { input, offset: 5, rows_max: Some(10) }));
+        let root = PlanNode::Limit(Box::new(LimitNode {
+            input,
+            offset: 5,
+            rows_max: Some(10),
+            late: None,
+        }));
         let mut stream = pool.execute(PhysicalPlan { root }, QueryOptions::default()).unwrap();
         let rows: usize = stream.collect_batches().unwrap().iter().map(|one| one.rows).sum();
         assert_eq!(rows, 10);
@@ -486,7 +491,7 @@ fn rows_of_a_limit_below_a_join_are_counted_before_it() {
     let table = ids(&store, "t", 30_000);
     let limited = |rows| {
         let input = scan(&table.snapshot(), &[ID], Vec::new());
-        PlanNode::Limit(Box::new(LimitNode { input, offset: 0, rows_max: Some(rows) }))
+        PlanNode::Limit(Box::new(LimitNode { input, offset: 0, rows_max: Some(rows), late: None }))
     };
     let plan = node(join(PairingKind::Inner, limited(300), limited(70), Vec::new()));
     assert_eq!(run(&pool(3), plan).unwrap().len(), 300 * 70);

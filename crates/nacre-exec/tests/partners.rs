@@ -111,7 +111,12 @@ fn second_partner_is_an_error_only_for_rows_that_are_reached() {
         // One row without keys, as a subquery that is not correlated has; and two.
         let limited = |rows| {
             let input = multiples(scan(), 0, 7_000);
-            PlanNode::Limit(Box::new(LimitNode { input, offset: 1, rows_max: Some(rows) }))
+            PlanNode::Limit(Box::new(LimitNode {
+                input,
+                offset: 1,
+                rows_max: Some(rows),
+                late: None,
+            }))
         };
         let single = |rows| node(join(PairingKind::Single, scan(), limited(rows), Vec::new()));
         let found = run(&pool, count_and_sum(single(1), 0)).unwrap();

@@ -184,15 +184,12 @@ const SETS: &[&str] = &[
 
 /// Statements that are refused: PostgreSQL computes less, or more.
 const REFUSED: &[&str] = &[
-    "select 1 / (id % 3) as q, generate_series(1, id % 3) from t",
-    "select generate_series(1, id % 3) from t order by 1 / (id % 3)",
     "with recursive r (n) as (select 1 union all select n + 1 from r) select x.n from r x, r y \
      limit 3",
     "with recursive r (n) as (values (3), (1), (2) union all select 6 / (n - 1) from r) select n \
      from r union all select n from r limit 4",
     "with recursive r (n) as (select 1 union all select n + 1 from r) select case when id < 0 \
      then (select max(n) from r) end from t",
-    "select 1::bigint union all select (select max(1 / (id - 4)) from t) limit 1",
     "select t.id from t left join (select (select max(1 / (id - 4)) from t) as v, id from t) s on \
      s.id = -t.id and s.v > 0 limit 1",
     "values (1), ((select max(1 / (id - 4)) from t)) limit 1",

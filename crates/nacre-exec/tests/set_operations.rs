@@ -326,7 +326,7 @@ fn append(inputs: Vec<PlanNode>) -> PlanNode {
 }
 
 fn limit(input: PlanNode, rows_max: u64) -> PlanNode {
-    PlanNode::Limit(Box::new(LimitNode { input, offset: 0, rows_max: Some(rows_max) }))
+    PlanNode::Limit(Box::new(LimitNode { input, offset: 0, rows_max: Some(rows_max), late: None }))
 }
 
 fn store() -> Store {

@@ -42,7 +42,9 @@ mod time_reading;
 use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 
 pub use comparisons::compare_values;
-pub use expression_forms::{array_form, quantified_form, row_form, slice_form, subscript_form};
+pub use expression_forms::{
+    array_form, quantified_form, row_form, slice_form, subscript_form, variadic_form,
+};
 pub use fallibility::{call_fallibility, cast_never_fails, has_text};
 pub use registry::{all_kernels, scalar_kernel};
 

@@ -18,7 +18,8 @@ pub use common::{CommonForm, CommonQuery, CommonReference, RecursiveTerm};
 pub(crate) use parameters::{array_elements, without_elements};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
-    QueryPlan, RelationalOperator, ScannedColumn, SetFunctionColumn, SetInput, SetVariant,
+    QueryPlan, RelationalOperator, SampleMethod, ScannedColumn, SetFunctionColumn, SetInput,
+    SetVariant,
 };
 pub use renaming::ColumnRenaming;
 pub use scalar::{

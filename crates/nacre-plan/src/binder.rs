@@ -14,6 +14,7 @@
 mod aggregation;
 mod array_values;
 mod arrays;
+mod called_queries;
 mod calls;
 mod coercions;
 mod conditionals;
@@ -34,10 +35,12 @@ mod predicates;
 mod proofs;
 mod recursion;
 mod row_comparisons;
+mod samples;
 mod scope;
 mod select;
 mod set_functions;
 mod set_operations;
+mod set_outputs;
 mod sharing;
 mod special_calls;
 mod subqueries;
@@ -57,12 +60,12 @@ use nacre_syntax::QueryExpression;
 use nacre_types::{SqlType, ValueSettings};
 
 use recursion::OpenRecursion;
-use scope::Scope;
+use scope::OuterScope;
 use sharing::{CommonUses, WithPlace};
 use subqueries::WithQuery;
 use windows::WrittenWindow;
 
-use crate::algebra::{CommonQuery, QueryColumns, QueryPlan};
+use crate::algebra::{AggregateColumn, CommonQuery, QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
 use crate::error::BindError;
 
@@ -110,7 +113,10 @@ pub(crate) struct Binder<'a> {
     out_of_reach: Vec<String>,
     /// What the queries around the present one see where it stands in an expression of theirs, the
     /// innermost last.
-    outer_scopes: Vec<Scope>,
+    outer_scopes: Vec<OuterScope>,
+    /// Aggregates of each SELECT that is being bound, the innermost last, that queries within its
+    /// expressions have written.
+    outer_aggregates: Vec<Vec<AggregateColumn>>,
     query_depth: usize,
     query_count: usize,
     table_count: usize,
@@ -185,6 +191,7 @@ fn bind_sharing(
         unshared: None,
         out_of_reach: Vec::new(),
         outer_scopes: Vec::new(),
+        outer_aggregates: Vec::new(),
         query_depth: 0,
         query_count: 0,
         table_count: 0,

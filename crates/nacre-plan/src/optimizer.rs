@@ -48,7 +48,9 @@ pub use dependent_columns::determined_keys;
 pub use row_estimates::RowEstimates;
 pub use statistics::{ColumnStatistics, RelationStatistics};
 
-use crate::algebra::{QueryColumns, QueryPlan, RelationalOperator};
+use unnesting::UnnestingRule;
+
+use crate::algebra::{CommonForm, QueryColumns, QueryPlan, RelationalOperator};
 
 /// Returns a plan that computes the same and is expected to be cheaper.
 pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPlan {
@@ -57,16 +59,20 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
     for query in &mut common {
         let mut own = std::mem::replace(&mut query.root, RelationalOperator::SingleRow);
         common::set_expected_rows(&mut own, &expected);
-        query.root = optimize_operator(own, &mut columns, statistics);
+        let rule = match query.form {
+            CommonForm::Call(_) => UnnestingRule::RowsAlone,
+            _ => UnnestingRule::AnyRows,
+        };
+        query.root = optimize_operator(own, &mut columns, statistics, rule);
         expected.push(common::expected_rows(&query.root, &columns, statistics));
         if let Some(term) = query.form.term_mut() {
             let mut own = std::mem::replace(&mut term.root, RelationalOperator::SingleRow);
             common::set_expected_rows(&mut own, &expected);
-            term.root = optimize_operator(own, &mut columns, statistics);
+            term.root = optimize_operator(own, &mut columns, statistics, UnnestingRule::AnyRows);
         }
     }
     common::set_expected_rows(&mut root, &expected);
-    let root = optimize_operator(root, &mut columns, statistics);
+    let root = optimize_operator(root, &mut columns, statistics, UnnestingRule::AnyRows);
     QueryPlan { columns, common, root, outputs, parameters }
 }
 
@@ -74,12 +80,13 @@ fn optimize_operator(
     root: RelationalOperator,
     columns: &mut QueryColumns,
     statistics: &dyn RelationStatistics,
+    rule: UnnestingRule,
 ) -> RelationalOperator {
     let mut root = merging::merge_columns(root);
     if !has_several_inputs(&root) {
         return root;
     }
-    unnesting::unnest(&mut root, columns);
+    unnesting::unnest(&mut root, columns, rule);
     outer_joins::simplify_outer_joins(&mut root);
     factoring::factor_conditions(&mut root);
     derivation::derive_conditions(&mut root);

@@ -920,3 +920,38 @@ select * from rows from (generate_series(1, 3), generate_series(1, 2)) as r (x)
 select x.*, g from t x, generate_series(1, x.a) g
 select * from t, string_to_table(s, ',')
 select a, generate_series(1, 3) g from t order by g, b
+select (select max(t.a) from p where pk = 1) from t
+select (select max(t.a) + count(*) from p) from t group by t.b
+select (select pk from p where pk = max(t.a)) from t
+select a from t group by a having (select sum(t.b) > 3 from p)
+select (select t.b from p where pk = max(t.a)) from t
+select 1 from t where (select max(t.a) from p) > 1
+select t.a from t join p on (select max(t.a) from p) > 1
+select 1 from t group by (select max(t.a) from p)
+select max((select max(t.a) from p)) from t
+select (select count(*) from p limit max(t.a)) from t
+select (select max(t.a) filter (where pk > 1) from p) from t
+select (select max(t.a + pk) from p) from t
+select 1 from t, lateral (select max(t.a) from p) s
+select a from t limit (select 'x')
+select a from t limit (select 3) offset (select 1.5)
+select a from t limit (select a, b from t)
+select a from t limit (select max(t.a) from p)
+select array(select a from t), array(select s from t order by a)
+select array(select a, b from t)
+select array(select array[a, 1] from t)
+select (array[[1,2],[3,4]])[1:2][2], (array[1,2])[:1]
+select (array[1])[1:1][1:1][1:1][1:1][1:1][1:1][1:1]
+select concat(variadic array[1, 2]), concat_ws(',', variadic array['a']), format('%s', variadic array[1])
+select num_nulls(variadic array[1, null]), num_nonnulls(variadic '{}'::text[])
+select concat(variadic a) from t
+select lower(variadic array['a'])
+select count(*) from t tablesample bernoulli (10) repeatable (3)
+select a from t tablesample system (a)
+select a from t tablesample heap (10)
+select a from t tablesample system (10, 20)
+select a from t tablesample system (date '2024-01-01')
+select a from t tablesample system (10) repeatable ('x')
+select x from v1 tablesample system (10)
+select a from (select 1 as a) s tablesample system (10)
+with w as (select 1 as a) select a from w tablesample system (10)

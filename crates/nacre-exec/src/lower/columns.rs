@@ -37,6 +37,9 @@ pub(super) struct LoweredRelation {
     pub(super) columns: ColumnPlaces,
     /// Whether an expression may fail for a row that a LIMIT above would have left out.
     pub(super) row_may_fail: bool,
+    /// Whether what fails for a row does so when that is asked for, if rows are made one after the
+    /// other.
+    pub(super) is_stepwise: bool,
     /// Whether a column is computed by an expression that may fail. PostgreSQL merges queries in
     /// FROM into the outer one: it would compute the column only for rows that conditions and joins
     /// above leave.
@@ -60,6 +63,7 @@ impl LoweredRelation {
             node,
             columns,
             row_may_fail: false,
+            is_stepwise: true,
             column_may_fail: false,
             grouped_column_may_fail: false,
             may_fail: false,

@@ -11,6 +11,7 @@ use nacre_plan::algebra::{
 use nacre_plan::definition::RelationId;
 use nacre_plan::optimizer::RowEstimates;
 
+use super::called::{self, lower_called};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue};
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::checked_node;
@@ -73,6 +74,7 @@ pub(super) fn lower_common<'r>(
     let mut relations = CommonRelations { stored, estimates, common: Vec::new() };
     let mut nodes = Vec::new();
     once::forget_values(query.common.len());
+    called::forget_calls(query.common.len());
     for (index, (common, need)) in query.common.iter().zip(needs).enumerate() {
         let Some(positions) = need else {
             relations.common.push(None);
@@ -107,6 +109,14 @@ pub(super) fn lower_common<'r>(
                 nodes.push(lower_once(&relations, index, common)?);
                 relations.common.push(None);
             }
+            CommonForm::Call(types) => {
+                if reads_recursion(query, &common.root) {
+                    let what = "calls of queries that read a recursion";
+                    return Err(LoweringError::not_supported(what));
+                }
+                let node = lower_called(&mut relations, common, types, nodes.len())?;
+                nodes.push(node);
+            }
             CommonForm::Recursion(term) => {
                 let node = lower_recursion(&mut relations, common, term, nodes.len())?;
                 nodes.push(node);
@@ -129,6 +139,8 @@ fn reads_recursion(query: &QueryPlan, operator: &RelationalOperator) -> bool {
             query.common.get(read.index).is_some_and(|common| match common.form {
                 CommonForm::Recursion(_) => true,
                 CommonForm::Rows | CommonForm::Value => reads_recursion(query, &common.root),
+                // Its own arguments.
+                CommonForm::Call(_) => false,
             })
         }
         _ => false,
@@ -165,7 +177,7 @@ fn count_reads(operator: &RelationalOperator, index: usize) -> usize {
 }
 
 /// Raises the errors that values of columns stand for: PostgreSQL computes all columns.
-fn checked(input: LoweredRelation) -> LoweringResult<LoweredRelation> {
+pub(super) fn checked(input: LoweredRelation) -> LoweringResult<LoweredRelation> {
     if input.columns.iter().all(|(_, place)| !place.form.may_fail()) {
         return Ok(input);
     }
@@ -210,6 +222,9 @@ pub(super) fn without_unread(mut queries: Vec<PlanNode>, root: &PlanNode) -> Vec
         if let PlanNode::Once(once) = &queries[place] {
             is_read[place] = once::is_asked_for(&once.value);
         }
+        if let PlanNode::Called(called) = &queries[place] {
+            is_read[place] = called::is_called(&called.query);
+        }
         if is_read[place] {
             note_read(&queries[place], &mut is_read);
         } else {
@@ -232,6 +247,7 @@ fn note_read(node: &PlanNode, is_read: &mut [bool]) {
 fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
     let own = |common: &CommonQuery| match common.form {
         CommonForm::Value => Some(BTreeSet::from([0])),
+        CommonForm::Call(_) => Some(BTreeSet::from([0, 1])),
         CommonForm::Rows | CommonForm::Recursion(_) => None,
     };
     let mut needs: Vec<Option<BTreeSet<usize>>> = query.common.iter().map(own).collect();
@@ -304,5 +320,7 @@ pub(super) fn lower_common_scan(
     });
     let CommonRelation { row_may_fail, may_fail, is_grouped, .. } = *common;
     let lowered = LoweredRelation::infallible(node, columns);
-    Ok(LoweredRelation { row_may_fail, may_fail, is_grouped, ..lowered })
+    let row_may_fail = row_may_fail && !query.is_whole;
+    let is_stepwise = !row_may_fail;
+    Ok(LoweredRelation { row_may_fail, is_stepwise, may_fail, is_grouped, ..lowered })
 }

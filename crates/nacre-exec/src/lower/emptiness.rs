@@ -42,12 +42,14 @@ fn has_no_rows(node: &PlanNode) -> bool {
         | PlanNode::Series(_)
         | PlanNode::CommonScan(_)
         | PlanNode::Once(_)
+        | PlanNode::Called(_)
         | PlanNode::Recursion(_) => false,
         PlanNode::Measured(measured) => has_no_rows(&measured.input),
         PlanNode::Common(common) => is_empty(&common.input),
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),
         PlanNode::Sort(sort) => is_empty(&sort.input),
+        PlanNode::Stepped(stepped) => is_empty(&stepped.input),
         PlanNode::Limit(limit) => limit.rows_max == Some(0) || is_empty(&limit.input),
         PlanNode::Window(window) => is_empty(&window.input),
         PlanNode::Append(append) => append.inputs.iter().all(is_empty),

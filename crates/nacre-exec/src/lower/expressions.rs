@@ -15,16 +15,17 @@ mod numerics;
 use nacre_column::CompareOp;
 use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
 use nacre_plan::algebra::{
-    CaseArm, CastStep, OnceReference, ScalarExpression, ScalarKind, TruthValue,
+    CaseArm, CastStep, ColumnId, OnceReference, ScalarExpression, ScalarKind, TruthValue,
 };
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
 use numerics::{common_scale, numeric_parts};
 
+use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{form_key_node, key_node, rounded_node};
+use super::exact_nodes::{decimal_node, form_key_node, key_node, rounded_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
@@ -113,14 +114,47 @@ impl<'c> ExpressionLowering<'c> {
         };
         self.levels = levels;
         let error = match lowered {
-            Err(error @ LoweringError::NotSupported { .. }) => error,
+            Err(error @ LoweringError::NotSupported { .. })
+                if !matches!(expression.kind, ScalarKind::Call { .. }) =>
+            {
+                error
+            }
             lowered => return lowered,
         };
         self.may_fail = may_fail;
-        let row = add_row_node(&mut self.graph, expression, self.columns)?;
+        let mut calls = Vec::new();
+        let mut plain = expression.clone();
+        self.take_calls(&mut plain, false, &mut calls)?;
+        let row = add_row_node(&mut self.graph, &plain, self.columns, &calls)?;
         let RowNode { id, form, may_fail } = row.ok_or(error)?;
         self.may_fail |= may_fail;
         Ok(LoweredExpression::new(id, form))
+    }
+
+    /// Puts columns in the place of calls of queries, which are computed as inputs; those that are
+    /// asked for by some rows only stay.
+    fn take_calls(
+        &mut self,
+        expression: &mut ScalarExpression,
+        is_guarded: bool,
+        calls: &mut Vec<(ColumnId, LoweredExpression)>,
+    ) -> LoweringResult<()> {
+        if is_guarded {
+            return Ok(());
+        }
+        if let ScalarKind::Call { .. } = expression.kind {
+            let lowered = self.lower_column(expression)?;
+            // Identities count from the other end.
+            let column = ColumnId(u32::MAX - calls.len() as u32);
+            calls.push((column, lowered));
+            expression.kind = ScalarKind::Column(column);
+            return Ok(());
+        }
+        let guards = expression.is_guard();
+        for (index, child) in expression.children_mut().into_iter().enumerate() {
+            self.take_calls(child, guards && index > 0, calls)?;
+        }
+        Ok(())
     }
 
     /// Adds an expression whose values are handed on as they are shown.
@@ -216,6 +250,9 @@ impl<'c> ExpressionLowering<'c> {
                 Ok(lowered)
             }
             ScalarKind::Once(reference) => self.once(*reference),
+            ScalarKind::Call { index, arguments, may_fail } => {
+                self.call(*index, arguments, *may_fail)
+            }
             ScalarKind::OnlyValue { value, count } => self.only_value(value, count),
             ScalarKind::Parameter(_) => Err(LoweringError::not_supported("parameters")),
             ScalarKind::Constant(_)
@@ -234,6 +271,30 @@ impl<'c> ExpressionLowering<'c> {
         let KnownOnce { form, function, .. } = ask_for(reference)?;
         self.may_fail |= !self.allows_once;
         self.of_form(ExpressionNode::Foreign { function, arguments: Vec::new() }, form)
+    }
+
+    /// Adds the call of a query, whose arguments have the forms that it wants.
+    fn call(
+        &mut self,
+        index: usize,
+        arguments: &[ScalarExpression],
+        may_fail: bool,
+    ) -> LoweringResult<LoweredExpression> {
+        let KnownCall { arguments: forms, form, function, .. } = find_call(index)?;
+        let mut ids = Vec::with_capacity(arguments.len());
+        for (argument, wanted) in arguments.iter().zip(forms) {
+            let lowered = self.lower_checked(argument)?;
+            ids.push(match (lowered.form, wanted) {
+                (ValueForm::Numeric { scale, .. }, ValueForm::Exact { .. }) => {
+                    decimal_node(&mut self.graph, lowered.id, scale, lowered.shown_scale)?
+                }
+                (ValueForm::Exact { .. }, ValueForm::Exact { .. }) => lowered.id,
+                (own, wanted) if own == wanted => lowered.id,
+                _ => return Err(LoweringError::not_supported("arguments of this type")),
+            });
+        }
+        self.may_fail |= may_fail;
+        self.of_form(ExpressionNode::Foreign { function, arguments: ids }, form)
     }
 
     /// Adds a value of so many rows: several are an error.

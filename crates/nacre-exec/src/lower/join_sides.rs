@@ -100,6 +100,7 @@ impl ExpectedRows {
             PlanNode::Measured(measured) => Self::of(&measured.input),
             PlanNode::Map(map) => Self::of(&map.input),
             PlanNode::Sort(sort) => Self::of(&sort.input),
+            PlanNode::Stepped(stepped) => Self::of(&stepped.input),
             PlanNode::Limit(limit) => {
                 let own = Self::of(&limit.input);
                 let rows_max = limit.rows_max.map_or(f64::INFINITY, |rows| rows as f64);
@@ -121,6 +122,7 @@ impl ExpectedRows {
             PlanNode::Expand(expand) => Self::of(&expand.input).part(SET_ROWS),
             PlanNode::Common(common) => Self::of(&common.input),
             PlanNode::Once(once) => Self::of(&once.input),
+            PlanNode::Called(called) => Self::of(&called.input),
             PlanNode::Recursion(recursion) => Self::of(&recursion.first),
             PlanNode::CommonScan(scan) => {
                 Self { rows: scan.rows_expected, all: scan.rows_expected }

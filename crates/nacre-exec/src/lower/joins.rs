@@ -24,7 +24,8 @@ use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
 use super::join_sides::{lower_sides, pairing_kind};
-use super::relations::{filter, guarded_column, pass_through, require_early};
+use super::limits::stepped;
+use super::relations::{filter, guarded_column, is_gate, pass_through, require_early};
 use super::stored::StoredRelations;
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::plan::{JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PlanNode};
@@ -55,6 +56,11 @@ pub(super) fn lower_join(
     conditions.all().iter().for_each(|condition| collect_columns(condition, &mut wanted));
     let [left, right] = lower_sides(relations, sides, &wanted)?;
     let PairConditions { on, above } = conditions;
+    if variant == JoinVariant::Semi && is_gate(sides[1]) && left.may_fail {
+        // PostgreSQL computes nothing of it if they are not true.
+        let what = "conditions on values of queries alone beside what may fail";
+        return Err(LoweringError::not_supported(what));
+    }
     if left.column_may_fail || right.column_may_fail && !is_only_key(variant, &right, &on) {
         return Err(guarded_column());
     }
@@ -137,6 +143,7 @@ fn join_lowered(
     let joined = LoweredRelation {
         columns,
         row_may_fail: probe.row_may_fail || build.row_may_fail || own_may_fail,
+        is_stepwise: probe.is_stepwise && !build.row_may_fail && !own_may_fail,
         column_may_fail: false,
         grouped_column_may_fail,
         may_fail: probe.may_fail || build.may_fail || own_may_fail,
@@ -219,10 +226,8 @@ fn with_keys(side: KeyedSide) -> LoweringResult<(LoweredRelation, Vec<usize>)> {
 
 /// Returns a side whose first row decides: whether there is one.
 fn first_row(side: LoweredRelation) -> LoweringResult<LoweredRelation> {
-    if side.row_may_fail {
-        return Err(LoweringError::not_supported("EXISTS over expressions that may fail"));
-    }
-    let node = LimitNode { input: side.node, offset: 0, rows_max: Some(1) };
+    let side = stepped(side)?;
+    let node = LimitNode { input: side.node, offset: 0, rows_max: Some(1), late: None };
     Ok(LoweredRelation { node: PlanNode::Limit(Box::new(node)), ..side }.emptied_if_none())
 }
 
@@ -233,6 +238,7 @@ fn has_one_row(node: &PlanNode) -> bool {
         PlanNode::Map(map) => has_one_row(&map.input),
         PlanNode::Aggregate(aggregate) => aggregate.keys.is_empty(),
         PlanNode::Sort(sort) => has_one_row(&sort.input),
+        PlanNode::Stepped(stepped) => has_one_row(&stepped.input),
         PlanNode::Limit(limit) => {
             limit.rows_max.is_some_and(|rows| rows <= 1) || has_one_row(&limit.input)
         }
@@ -245,6 +251,7 @@ fn has_one_row(node: &PlanNode) -> bool {
         PlanNode::Once(_) => true,
         PlanNode::Scan(_)
         | PlanNode::Recursion(_)
+        | PlanNode::Called(_)
         | PlanNode::Join(_)
         | PlanNode::GroupingSets(_)
         | PlanNode::Append(_)
@@ -303,12 +310,14 @@ pub(super) fn width(node: &PlanNode) -> usize {
         }
         PlanNode::Window(window) => width(&window.input) + window.added_width(),
         PlanNode::Sort(sort) => width(&sort.input),
+        PlanNode::Stepped(stepped) => width(&stepped.input),
         PlanNode::Limit(limit) => width(&limit.input),
         PlanNode::Rows(rows) => rows.columns.len(),
         PlanNode::Series(series) => series.columns.len(),
         PlanNode::CommonScan(scan) => scan.width,
         PlanNode::Common(common) => width(&common.input),
         PlanNode::Once(_) => 1,
+        PlanNode::Called(called) => called.outputs.len(),
         PlanNode::Recursion(recursion) => recursion.columns.len(),
         PlanNode::Append(append) => append.inputs.first().map_or(0, width),
         PlanNode::Repeat(repeat) => width(&repeat.input),

@@ -81,9 +81,9 @@ pub(super) fn is_asked_for(value: &Arc<OnceValue>) -> bool {
     })
 }
 
-/// Whether an expression has a value that is computed once.
+/// Whether an expression has the value of a query, which is known when the plan runs.
 pub(super) fn has_once(expression: &ScalarExpression) -> bool {
-    expression.any(&|one| matches!(one.kind, ScalarKind::Once(_)))
+    expression.any(&|one| matches!(one.kind, ScalarKind::Once(_) | ScalarKind::Call { .. }))
 }
 
 /// Whether an expression has the value at an index.

@@ -66,7 +66,7 @@ pub(super) fn lower_recursion(
     })))
 }
 
-fn without_repeated(columns: &[ColumnId]) -> Vec<ColumnId> {
+pub(super) fn without_repeated(columns: &[ColumnId]) -> Vec<ColumnId> {
     let mut once: Vec<ColumnId> = Vec::with_capacity(columns.len());
     for column in columns {
         if !once.contains(column) {
@@ -77,7 +77,7 @@ fn without_repeated(columns: &[ColumnId]) -> Vec<ColumnId> {
 }
 
 /// Returns the form that all values of a type have.
-fn form_of_type(sql_type: SqlType) -> LoweringResult<ValueForm> {
+pub(super) fn form_of_type(sql_type: SqlType) -> LoweringResult<ValueForm> {
     let unknown = || LoweringError::not_supported(format!("recursions over {sql_type}"));
     match ValueForm::of_null(sql_type).ok_or_else(unknown)? {
         ValueForm::Numeric { .. } => Ok(ValueForm::Exact { may_fail: false }),
@@ -86,7 +86,7 @@ fn form_of_type(sql_type: SqlType) -> LoweringResult<ValueForm> {
     }
 }
 
-fn bounds_of_type(sql_type: SqlType) -> IntBounds {
+pub(super) fn bounds_of_type(sql_type: SqlType) -> IntBounds {
     match sql_type.kind() {
         TypeKind::SmallInt => IntBounds::I16,
         TypeKind::Integer | TypeKind::Date => IntBounds::I32,
@@ -95,7 +95,7 @@ fn bounds_of_type(sql_type: SqlType) -> IntBounds {
 }
 
 /// Has a side hand on columns in these forms; errors that values stand for are raised.
-fn in_forms(
+pub(super) fn in_forms(
     side: LoweredRelation,
     outputs: &[ColumnId],
     forms: &[ValueForm],

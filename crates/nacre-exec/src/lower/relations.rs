@@ -6,14 +6,14 @@ use nacre_column::CompareOp;
 use nacre_functions::catalog::FunctionEntry;
 use nacre_plan::algebra::{
     AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant, RelationalOperator,
-    ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
+    SampleMethod, ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
 };
 use nacre_plan::definition::RelationDefinition;
 use nacre_types::{SqlType, SqlValue};
 
 use super::aggregates::{GroupedColumns, lower_aggregate};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, RoundedValue, collect_columns};
-use super::common::lower_common_scan;
+use super::common::{checked, lower_common_scan};
 use super::constant_rows::{lower_single_row, lower_values};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
@@ -23,6 +23,7 @@ use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::join_keys::PairConditions;
 use super::joins::lower_join;
+use super::limits::{RowRange, limit, lower_limit};
 use super::once::{guards_once, has_once};
 use super::operators::{OperatorMeaning, operator_meaning};
 use super::predicates::scan_predicates;
@@ -32,18 +33,13 @@ use super::sets::lower_expand;
 use super::stored::StoredRelations;
 use super::windows::lower_windows;
 use crate::expression::ExpressionId;
-use crate::plan::{FilterNode, LimitNode, MapNode, PlanNode, ScanNode, SortKey, SortNode};
+use crate::plan::{
+    FilterNode, MapNode, PlanNode, SampleSeed, ScanNode, ScanSample, SortKey, SortNode,
+};
 use crate::value::ValueClass;
 
 /// Most grouping sets: each has a table of groups for each worker, of up to 256 KiB.
 const GROUPING_SETS_MAX: usize = 256;
-
-/// What LIMIT and OFFSET say.
-#[derive(Clone, Copy)]
-struct RowRange {
-    offset: u64,
-    rows_max: Option<u64>,
-}
 
 /// Lowers an operator, of whose columns `needed` are wanted.
 ///
@@ -77,6 +73,10 @@ fn lower_operator(
         RelationalOperator::Scan { relation, columns } => {
             lower_scan(relations, relation, columns, needed, &[])
         }
+        RelationalOperator::Sample { input, method, percent, seed } => {
+            let sample = lower_sample(*method, percent, seed.as_ref())?;
+            sampled(lower_relation(relations, input, needed)?, sample)
+        }
         RelationalOperator::Series { function, arguments, column, ordinality } => {
             lower_whole_series(relations, (function, arguments), (*column, *ordinality), needed)
         }
@@ -92,12 +92,7 @@ fn lower_operator(
             lower_join(relations, *variant, [left, right], conditions, needed)
         }
         RelationalOperator::Filter { input, condition } => {
-            let mut conditions = Vec::new();
-            split_conjuncts(condition, &mut conditions);
-            match without_constants(&conditions)? {
-                Some(conditions) => lower_filter(relations, input, conditions, needed),
-                None => Ok(lower_relation(relations, input, needed)?.emptied()),
-            }
+            lower_conditions(relations, (operator, input), condition, needed)
         }
         RelationalOperator::Compute { input, columns } => {
             let (computed, wanted) = computed_columns(columns, needed);
@@ -118,17 +113,77 @@ fn lower_operator(
             lower_groups(relations, input, grouped, aggregates)
         }
         RelationalOperator::Window { .. } => lower_windows(relations, operator, needed),
-        RelationalOperator::Sort { input, keys } => {
-            let mut wanted = needed.to_vec();
-            keys.iter().for_each(|key| collect_columns(&key.value, &mut wanted));
-            sort(lower_relation(relations, input, &wanted)?, keys)
-        }
+        RelationalOperator::Sort { input, keys } => lower_sort(relations, input, keys, needed),
         RelationalOperator::Limit { input, count, offset } => {
-            let rows_max = row_count(count.as_ref())?;
-            let offset = row_count(offset.as_ref())?.unwrap_or(0);
-            lower_limit(relations, input, needed, RowRange { offset, rows_max })
+            let rows = RowRange::of(count.as_ref(), offset.as_ref())?;
+            lower_limit(relations, input, needed, rows)
         }
     }
+}
+
+/// Lowers a filter: conditions without columns are decided here, but for those that queries say.
+fn lower_conditions(
+    relations: &dyn StoredRelations,
+    (operator, input): (&RelationalOperator, &RelationalOperator),
+    condition: &ScalarExpression,
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
+    let mut conditions = Vec::new();
+    split_conjuncts(condition, &mut conditions);
+    if is_gate(operator) && has_once(condition) {
+        return filter(lower_single_row(), &conditions);
+    }
+    match without_constants(&conditions)? {
+        Some(conditions) => lower_filter(relations, input, conditions, needed),
+        None => Ok(lower_relation(relations, input, needed)?.emptied()),
+    }
+}
+
+/// Lowers a sort; without keys it says that all columns are computed for all rows.
+fn lower_sort(
+    relations: &dyn StoredRelations,
+    input: &RelationalOperator,
+    keys: &[BoundSortKey],
+    needed: &[ColumnId],
+) -> LoweringResult<LoweredRelation> {
+    if keys.is_empty() {
+        let lowered = checked(lower_relation(relations, input, needed)?)?;
+        let (column_may_fail, grouped_column_may_fail) = (false, false);
+        return Ok(LoweredRelation { column_may_fail, grouped_column_may_fail, ..lowered });
+    }
+    let mut wanted = needed.to_vec();
+    keys.iter().for_each(|key| collect_columns(&key.value, &mut wanted));
+    sort(lower_relation(relations, input, &wanted)?, keys)
+}
+
+/// Has a scan read a part of its rows. What says which may be no part of a hundred.
+fn sampled(mut table: LoweredRelation, sample: ScanSample) -> LoweringResult<LoweredRelation> {
+    let PlanNode::Scan(scan) = &mut table.node else {
+        return Err(LoweringError::contradiction("a sample of no table"));
+    };
+    scan.sample = Some(sample);
+    Ok(LoweredRelation { may_fail: true, ..table })
+}
+
+/// Lowers what TABLESAMPLE says.
+fn lower_sample(
+    method: SampleMethod,
+    percent: &ScalarExpression,
+    seed: Option<&ScalarExpression>,
+) -> LoweringResult<ScanSample> {
+    let unknown = || LoweringError::not_supported("samples that are no constants");
+    let percent = match fold_constant(percent)? {
+        Some(SqlValue::Real(percent)) => Some(percent),
+        Some(SqlValue::Null) => None,
+        _ => return Err(unknown()),
+    };
+    let seed = match seed.map(fold_constant).transpose()? {
+        None => SampleSeed::Random,
+        Some(Some(SqlValue::Double(seed))) => SampleSeed::Repeatable(Some(seed)),
+        Some(Some(SqlValue::Null)) => SampleSeed::Repeatable(None),
+        Some(_) => return Err(unknown()),
+    };
+    Ok(ScanSample { is_of_blocks: method == SampleMethod::System, percent, seed })
 }
 
 /// Lowers a series: one that is not counted as a set of a single row.
@@ -158,7 +213,7 @@ fn lower_distinct_of_nothing(
     if input.may_fail {
         return Err(LoweringError::not_supported("DISTINCT of no columns of what may fail"));
     }
-    Ok(limit(input, RowRange { offset: 0, rows_max: Some(1) }))
+    Ok(limit(input, RowRange::first()))
 }
 
 /// Lowers groups and their input, of which keys and what is aggregated are wanted.
@@ -278,12 +333,19 @@ fn lower_scan(
         columns.add(column, ColumnPlace { index: indexes.len(), form });
         indexes.push(index);
     }
-    let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates };
+    let scan =
+        ScanNode { snapshot: stored.snapshot, columns: indexes, predicates, sample: None };
     let mut node = PlanNode::Scan(scan);
     if let (Some(estimates), false) = (relations.estimates(), conditions.is_empty()) {
         node = node.measured(estimates.rows_left(scanned, &decided));
     }
     filter(LoweredRelation::infallible(node, columns), &conditions)
+}
+
+/// Whether an operator is a row if conditions are true, else none.
+pub(super) fn is_gate(operator: &RelationalOperator) -> bool {
+    matches!(operator, RelationalOperator::Filter { input, .. }
+        if **input == RelationalOperator::SingleRow)
 }
 
 fn has_join(operator: &RelationalOperator) -> bool {
@@ -360,6 +422,7 @@ pub(super) fn filter(
         node: PlanNode::Filter(Box::new(node)),
         columns: input.columns,
         row_may_fail: input.row_may_fail || row_may_fail,
+        is_stepwise: input.is_stepwise,
         column_may_fail: false,
         grouped_column_may_fail: input.grouped_column_may_fail,
         may_fail: input.may_fail || may_fail,
@@ -432,6 +495,7 @@ pub(super) fn compute(
         node: PlanNode::Map(Box::new(node)),
         columns,
         row_may_fail: input.row_may_fail || row_may_fail,
+        is_stepwise: input.is_stepwise,
         column_may_fail: input.column_may_fail || may_fail && !is_of_groups,
         grouped_column_may_fail: input.grouped_column_may_fail || may_fail && is_of_groups,
         may_fail: input.may_fail || may_fail,
@@ -539,55 +603,4 @@ fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<Lowered
         is_grouped: input.is_grouped,
         ..LoweredRelation::infallible(PlanNode::Sort(Box::new(node)), input.columns)
     })
-}
-
-/// Lowers LIMIT above `operator`. PostgreSQL computes no more rows than it hands out, the executor
-/// whole vectors: what may fail is computed above the LIMIT, or refused.
-fn lower_limit(
-    relations: &dyn StoredRelations,
-    operator: &RelationalOperator,
-    needed: &[ColumnId],
-    rows: RowRange,
-) -> LoweringResult<LoweredRelation> {
-    let unknown = || LoweringError::not_supported("LIMIT over expressions that may fail");
-    let input = lower_relation(relations, operator, needed)?;
-    if rows.rows_max == Some(0) {
-        return Ok(input.emptied());
-    }
-    if rows.rows_max.is_none() || !input.row_may_fail {
-        return Ok(limit(input, rows));
-    }
-    // Rows before the offset are computed in PostgreSQL.
-    let (0, RelationalOperator::Compute { input, columns }) = (rows.offset, operator) else {
-        return Err(unknown());
-    };
-    let (computed, wanted) = computed_columns(columns, needed);
-    let below = lower_relation(relations, input, &wanted)?;
-    if below.row_may_fail {
-        return Err(unknown());
-    }
-    compute(limit(below, rows), &computed)
-}
-
-fn limit(mut input: LoweredRelation, rows: RowRange) -> LoweredRelation {
-    let RowRange { offset, rows_max } = rows;
-    if let (PlanNode::Sort(sort), Some(count)) = (input.node.operator_mut(), rows_max) {
-        sort.rows_max = offset.checked_add(count);
-    }
-    let node = LimitNode { input: input.node, offset, rows_max };
-    let node = PlanNode::Limit(Box::new(node));
-    LoweredRelation { node, gives_groups: false, ..input }
-}
-
-/// Returns the number of LIMIT or OFFSET; `None` without one, or for a null.
-fn row_count(expression: Option<&ScalarExpression>) -> LoweringResult<Option<u64>> {
-    let Some(expression) = expression else { return Ok(None) };
-    match fold_constant(expression)? {
-        Some(SqlValue::Null) => Ok(None),
-        Some(SqlValue::BigInt(count)) => match u64::try_from(count) {
-            Ok(count) => Ok(Some(count)),
-            Err(_) => Err(LoweringError::not_supported("a negative LIMIT or OFFSET")),
-        },
-        _ => Err(LoweringError::not_supported("a LIMIT or OFFSET that is no constant")),
-    }
 }

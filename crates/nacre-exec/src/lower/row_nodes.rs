@@ -11,12 +11,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use nacre_plan::algebra::ScalarExpression;
+use nacre_plan::algebra::{ColumnId, ScalarExpression};
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue, TypeKind, ValueError};
 
 use super::columns::{ColumnPlace, ColumnPlaces};
 use super::error::LoweringResult;
+use super::expressions::LoweredExpression;
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::row_expression::RowExpression;
@@ -43,8 +44,9 @@ pub(super) struct RowNode {
     pub(super) may_fail: bool,
 }
 
-/// Adds a node for an expression; `None` if a part of it is not evaluated by rows, its values have
-/// no form, or a constant of it fails, which is an error even of no rows.
+/// Adds a node for an expression, some of whose columns are `calls` of queries; `None` if a part of
+/// it is not evaluated by rows, its values have no form, or a constant of it fails, which is an
+/// error even of no rows.
 ///
 /// # Errors
 /// None for columns that are there.
@@ -52,14 +54,22 @@ pub(super) fn add_row_node(
     graph: &mut ExpressionGraph,
     expression: &ScalarExpression,
     columns: &ColumnPlaces,
+    calls: &[(ColumnId, LoweredExpression)],
 ) -> LoweringResult<Option<RowNode>> {
     let sql_type = expression.sql_type;
-    let mut inputs: Vec<ColumnPlace> = Vec::new();
+    let mut inputs: Vec<ExpressionId> = Vec::new();
     let mut read = |column, sql_type| {
-        let ColumnPlace { index, form } = columns.get(column).ok()?;
-        let known = inputs.iter().position(|own| own.index == index);
+        let called = calls.iter().find(|(own, _)| *own == column);
+        let (id, form) = match called {
+            Some((_, called)) => (called.id, called.form),
+            None => {
+                let ColumnPlace { index, form } = columns.get(column).ok()?;
+                (graph.column(index, form.class()).ok()?, form)
+            }
+        };
+        let known = inputs.iter().position(|own| *own == id);
         let number = known.unwrap_or_else(|| {
-            inputs.push(ColumnPlace { index, form });
+            inputs.push(id);
             inputs.len() - 1
         });
         Some(RowExpression::Input { number, form, sql_type })
@@ -70,10 +80,7 @@ pub(super) fn add_row_node(
     if row.count() > NODES_MAX || has_failing_constant(expression) {
         return Ok(None);
     }
-    let mut arguments = Vec::with_capacity(inputs.len());
-    for ColumnPlace { index, form } in inputs {
-        arguments.push(graph.column(index, form.class())?);
-    }
+    let arguments = inputs;
     let row = Arc::new(row);
     let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
         evaluate_rows(&row, sql_type, call, out)

@@ -70,10 +70,17 @@ pub(super) fn lower_set_operation(
         is_any(|one| one.column_may_fail || one.grouped_column_may_fail),
         is_any(|one| one.may_fail),
     );
+    let is_stepwise = !is_any(|one| one.row_may_fail && !one.is_stepwise);
     if variant == SetVariant::UnionAll {
         let (node, columns) = append(lowered, &columns)?;
         let appended = LoweredRelation::infallible(node, columns);
-        return Ok(LoweredRelation { row_may_fail, column_may_fail, may_fail, ..appended });
+        return Ok(LoweredRelation {
+            row_may_fail,
+            is_stepwise,
+            column_may_fail,
+            may_fail,
+            ..appended
+        });
     }
     let has_errors = lowered.iter().flat_map(|one| &one.places).any(|one| one.form.may_fail());
     let may_fail = may_fail || has_errors;

@@ -230,6 +230,7 @@ fn lower_node(
         columns,
         // PostgreSQL evaluates functions row by row, as far as a LIMIT above wants.
         row_may_fail: input.row_may_fail || may_fail,
+        is_stepwise: !(input.row_may_fail || may_fail),
         // It moves conditions on partitions below, and computes arguments for fewer rows.
         column_may_fail: input.column_may_fail || may_fail,
         // Sums may be too large.

@@ -30,6 +30,8 @@ pub(crate) struct StageContext {
     pub(crate) filters_keys: bool,
     /// If operators may write temporary files.
     pub(crate) spill: Option<Arc<QuerySpill>>,
+    /// Whether sources hand on one row at a time, so that an error comes behind all rows before it.
+    pub(crate) is_sliced: bool,
 }
 
 /// Where the rows of a pipeline come from.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::node::PlanNode;
-use crate::value::{IntBounds, OnceValue, ValueClass};
+use crate::value::{CalledQuery, IntBounds, OnceValue, ValueClass};
 
 /// The root of a plan: computes `queries`, each of which may read those before it, then `input`. An
 /// error of values in a query is raised where its rows, or its value, are read.
 #[derive(Clone, Debug)]
 pub struct CommonNode {
-    /// [`PlanNode::Once`] and [`PlanNode::Recursion`] stand here alone.
+    /// [`PlanNode::Once`], [`PlanNode::Called`] and [`PlanNode::Recursion`] stand here alone.
     pub queries: Vec<PlanNode>,
     pub input: PlanNode,
 }
@@ -37,6 +37,18 @@ pub struct OnceNode {
     pub value: Arc<OnceValue>,
 }
 
+/// Is run for rows of arguments, as expressions ask for its values.
+#[derive(Clone, Debug)]
+pub struct CalledNode {
+    /// Reads the arguments by [`CommonScanNode`], as the query that this node is.
+    pub input: PlanNode,
+    /// The number of a row, and its arguments.
+    pub arguments: Vec<RecursionColumn>,
+    /// The number of a row, and the value for it, at most one for each.
+    pub outputs: Vec<RecursionColumn>,
+    pub query: Arc<CalledQuery>,
+}
+
 /// Hands on the rows of `first`, then those that `step` makes of them, then those that it makes of
 /// these, and so on, until there are none. Each side has `columns`, in this order. If one reader
 /// has it alone, rows are made as that asks for them.
@@ -53,7 +65,7 @@ pub struct RecursionNode {
     pub is_row_by_row: bool,
 }
 
-/// A column of a recursion.
+/// A column of a recursion, or of a query that is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecursionColumn {
     pub class: ValueClass,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::measured::MeasuredNode;
 use super::node::{
-    AggregateCall, AggregateFunction, JoinKey, JoinNode, PairingKind, PlanNode, ScanNode, SortKey,
-    SortNode,
+    AggregateCall, AggregateFunction, JoinKey, JoinNode, LimitNode, PairingKind, PlanNode,
+    ScanNode, SortKey, SortNode,
 };
 use super::window::{WindowFunction, WindowNode};
 use crate::counters::NodeCounters;
@@ -16,8 +16,9 @@ use crate::scan::ScanPredicate;
 pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
-    /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `Rows`, `Empty`, `Append`, `Repeat`,
-    /// `Series`, `Expand`, `Common queries`, `Common rows`, `Value` or `Recursion`.
+    /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `First rows`, `Rows`, `Empty`,
+    /// `Append`, `Repeat`, `Series`, `Expand`, `Common queries`, `Common rows`, `Value`, `Call` or
+    /// `Recursion`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -39,6 +40,7 @@ impl PlanNode {
             Self::Measured(measured) => return describe_measured(measured),
             Self::Scan(scan) => return describe_scan(scan),
             Self::Once(once) => return describe_measured_as_last("Value", [&once.input]),
+            Self::Called(called) => return describe_measured_as_last("Call", [&called.input]),
             Self::Recursion(recursion) => {
                 let inputs = vec![recursion.first.describe(), recursion.step.describe()];
                 return OperatorDescription { inputs, ..describe("Recursion", Vec::new(), &[]) };
@@ -95,11 +97,8 @@ impl PlanNode {
                 let name = if sort.rows_max.is_some() { "Top-k" } else { "Sort" };
                 (name, sort_facts(sort), &sort.input)
             }
-            Self::Limit(limit) => {
-                let rows = limit.rows_max.map(|rows| ("rows", rows.to_string()));
-                let offset = (limit.offset > 0).then(|| ("offset", limit.offset.to_string()));
-                ("Limit", rows.into_iter().chain(offset).collect(), &limit.input)
-            }
+            Self::Stepped(stepped) => ("First rows", Vec::new(), &stepped.input),
+            Self::Limit(limit) => ("Limit", limit_facts(limit), &limit.input),
         };
         describe(name, facts, std::slice::from_ref(input))
     }
@@ -180,6 +179,11 @@ fn describe_scan(scan: &ScanNode) -> OperatorDescription {
             ScanPredicate::Strings(test) => format!("{} {test:?}", name(predicate.column)),
         })
         .collect();
+    if let Some(sample) = &scan.sample {
+        let word = if sample.is_of_blocks { "system" } else { "bernoulli" };
+        let percent = sample.percent.map_or("null".to_owned(), |percent| percent.to_string());
+        facts.push(("sample", format!("{word} {percent}")));
+    }
     if !restrictions.is_empty() {
         facts.push(("restrictions", restrictions.join(" and ")));
     }
@@ -241,6 +245,13 @@ fn window_facts(window: &WindowNode) -> Vec<(&'static str, String)> {
         facts.push(("window", format!("partition {partition}, order {order}: {calls}")));
     }
     facts
+}
+
+fn limit_facts(limit: &LimitNode) -> Vec<(&'static str, String)> {
+    let rows = limit.rows_max.map(|rows| ("rows", rows.to_string()));
+    let late = limit.late.as_ref().map(|_| ("rows", "computed".to_owned()));
+    let offset = (limit.offset > 0).then(|| ("offset", limit.offset.to_string()));
+    rows.or(late).into_iter().chain(offset).collect()
 }
 
 fn key_names(keys: &[SortKey]) -> String {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use nacre_store::TableSnapshot;
 
-use super::common::{CommonNode, CommonScanNode, OnceNode, RecursionNode};
+use super::common::{CalledNode, CommonNode, CommonScanNode, OnceNode, RecursionNode};
 use super::expand::ExpandNode;
 use super::measured::MeasuredNode;
 use super::series::SeriesNode;
 use super::window::WindowNode;
 use crate::expression::{ExpressionGraph, ExpressionId};
-use crate::scan::ColumnPredicate;
-use crate::value::{IntLimit, ScalarValue, ValueClass};
+use crate::scan::{ColumnPredicate, ScanSample};
+use crate::value::{IntLimit, OnceValue, ScalarValue, ValueClass};
 
 /// A plan of one query.
 #[derive(Clone, Debug)]
@@ -31,6 +31,7 @@ pub enum PlanNode {
     Window(Box<WindowNode>),
     Sort(Box<SortNode>),
     Limit(Box<LimitNode>),
+    Stepped(Box<SteppedNode>),
     Rows(RowsNode),
     Series(SeriesNode),
     Append(AppendNode),
@@ -39,6 +40,7 @@ pub enum PlanNode {
     Common(Box<CommonNode>),
     CommonScan(CommonScanNode),
     Once(Box<OnceNode>),
+    Called(Box<CalledNode>),
     Recursion(Box<RecursionNode>),
     Measured(Box<MeasuredNode>),
 }
@@ -50,6 +52,8 @@ pub struct ScanNode {
     /// By index in the table.
     pub columns: Vec<usize>,
     pub predicates: Vec<ColumnPredicate>,
+    /// TABLESAMPLE: the rows that are read.
+    pub sample: Option<ScanSample>,
 }
 
 /// Keeps the rows for which all predicates are true, one after the other.
@@ -244,6 +248,22 @@ pub struct LimitNode {
     pub input: PlanNode,
     pub offset: u64,
     pub rows_max: Option<u64>,
+    /// What says these when the query runs, instead.
+    pub late: Option<LateRange>,
+}
+
+/// Values that LIMIT and OFFSET have when the query runs.
+#[derive(Clone, Debug)]
+pub struct LateRange {
+    pub offset: Option<Arc<OnceValue>>,
+    pub rows_max: Option<Arc<OnceValue>>,
+}
+
+/// Makes rows one after the other, in one thread, as they are asked for: an error is raised when
+/// all rows before it were taken.
+#[derive(Clone, Debug)]
+pub struct SteppedNode {
+    pub input: PlanNode,
 }
 
 /// Constant rows; there may be no columns.
@@ -321,6 +341,7 @@ impl PlanNode {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter().chain([&common.input]).collect(),
             Self::Once(once) => vec![&once.input],
+            Self::Called(called) => vec![&called.input],
             Self::Recursion(recursion) => vec![&recursion.first, &recursion.step],
             Self::Filter(filter) => vec![&filter.input],
             Self::Map(map) => vec![&map.input],
@@ -330,6 +351,7 @@ impl PlanNode {
             Self::Window(window) => vec![&window.input],
             Self::Sort(sort) => vec![&sort.input],
             Self::Limit(limit) => vec![&limit.input],
+            Self::Stepped(stepped) => vec![&stepped.input],
             Self::Append(append) => append.inputs.iter().collect(),
             Self::Repeat(repeat) => vec![&repeat.input],
             Self::Expand(expand) => vec![&expand.input],

@@ -27,6 +27,8 @@ const READS_MAX: usize = 2 * REPLICAS_MAX;
 #[derive(Debug)]
 pub(super) struct FrozenMorsel {
     chunk: Chunk,
+    /// Its place among all chunks.
+    place: usize,
     /// By column of the table.
     opened: Vec<Option<OpenColumn>>,
     pub(super) vector: Range<usize>,
@@ -47,17 +49,26 @@ struct OpenColumn {
 }
 
 impl FrozenMorsel {
-    pub(super) fn new(chunk: &Chunk, column_count: usize, start: usize) -> Self {
+    pub(super) fn new(chunk: &Chunk, place: usize, column_count: usize, start: usize) -> Self {
         let opened = (0..column_count).map(|_| None).collect();
         let room = DecodeRoom::default();
-        Self { chunk: chunk.clone(), opened, vector: start..start, room }
+        Self { chunk: chunk.clone(), place, opened, vector: start..start, room }
     }
 
-    /// Returns which rows of the present vector the snapshot sees; `None` if all.
+    /// Returns which rows of the present vector the snapshot sees and the sample has; `None` if
+    /// all.
     pub(super) fn visible(&self, scan: &PreparedScan) -> Option<BitVector> {
-        let deleted = scan.snapshot.deleted_rows(&self.chunk, self.vector.clone())?;
-        let words = deleted.words().iter().map(|word| !word).collect();
-        Some(BitVector::from_words(words, self.vector.len()))
+        let deleted = scan.snapshot.deleted_rows(&self.chunk, self.vector.clone());
+        let visible = deleted.map(|deleted| {
+            let words = deleted.words().iter().map(|word| !word).collect();
+            BitVector::from_words(words, self.vector.len())
+        });
+        let Some(sampler) = &scan.sampler else { return visible };
+        let mut chosen = sampler.select(self.place, self.vector.clone());
+        if let Some(visible) = &visible {
+            chosen.and_with(visible);
+        }
+        Some(chosen)
     }
 
     /// Puts a bit for each row of the present vector that satisfies a filter into `bits`.

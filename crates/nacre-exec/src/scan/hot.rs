@@ -9,18 +9,20 @@ use super::filter::ScanFilter;
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
-use crate::vector::VectorBatch;
+use crate::vector::{BitVector, SelectionVector, VectorBatch};
 
 /// A morsel and where its next vector begins.
 #[derive(Debug)]
 pub(super) struct HotMorsel {
     chunk: HotChunkRef,
+    /// Its place among all chunks.
+    place: usize,
     next_row: usize,
 }
 
 impl HotMorsel {
-    pub(super) fn new(chunk: &HotChunkRef, start: usize) -> Self {
-        Self { chunk: chunk.clone(), next_row: start }
+    pub(super) fn new(chunk: &HotChunkRef, place: usize, start: usize) -> Self {
+        Self { chunk: chunk.clone(), place, next_row: start }
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
@@ -45,13 +47,20 @@ impl HotMorsel {
             scan.counters.note_rows_read(rows.len());
             let (buffers, offsets) =
                 self.chunk.read_matching(rows, &conditions, &columns, scan.flavour);
-            if offsets.is_empty() {
+            let chosen = scan.sampler.map(|sampler| {
+                let mut bits = BitVector::default();
+                let is_chosen = |row: &u16| sampler.is_chosen(self.place, usize::from(*row));
+                offsets.iter().for_each(|row| bits.push(is_chosen(row)));
+                SelectionVector::new(bits)
+            });
+            if chosen.as_ref().map_or(offsets.len(), SelectionVector::count) == 0 {
                 continue;
             }
             for (output, buffer) in buffers.iter().enumerate() {
                 append_buffer(buffer, scan.columns[output].bounds, &mut batch.columns[output])?;
             }
             batch.rows = offsets.len();
+            batch.selection = chosen.filter(|chosen| chosen.count() < offsets.len());
             return Ok(true);
         }
         Ok(false)

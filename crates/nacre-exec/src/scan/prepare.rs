@@ -11,6 +11,7 @@ use super::late::{KeySet, LateFilter};
 use super::morsel::{ScanMorsel, deal_morsels};
 use super::predicate::{ColumnPredicate, ScanPredicate, fold_ranges};
 use super::reads::BlockReads;
+use super::sample::{RowSampler, ScanSample};
 use crate::counters::ScanCounters;
 use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
@@ -40,6 +41,10 @@ pub(crate) struct PreparedScan {
     pub(super) snapshot: TableSnapshot,
     pub(super) frozen: Vec<Chunk>,
     pub(super) hot: Vec<HotChunkRef>,
+    /// Places of the chunks among all of the table, frozen ones first.
+    pub(super) places: Vec<usize>,
+    /// What chooses rows by their places, for TABLESAMPLE.
+    pub(super) sampler: Option<RowSampler>,
     pub(super) filters: Vec<ScanFilter>,
     /// Those of joins above, registered while the plan is cut.
     late: RwLock<Vec<Arc<LateFilter>>>,
@@ -68,14 +73,16 @@ impl PreparedScan {
         let predicates = fold_ranges(predicates);
         let all = snapshot.chunks()?;
         let chunk_count = all.len() + snapshot.hot_chunks().len();
-        let frozen: Vec<Chunk> =
-            all.into_iter().filter(|chunk| may_pass(&predicates, |c| *chunk.sma(c))).collect();
-        let hot: Vec<HotChunkRef> = snapshot
-            .hot_chunks()
-            .iter()
-            .filter(|chunk| chunk.rows() > 0 && may_pass(&predicates, |c| hot_sma(chunk, c)))
-            .cloned()
-            .collect();
+        let frozen_count = all.len();
+        let frozen = all.into_iter().enumerate();
+        let frozen = frozen.filter(|(_, chunk)| may_pass(&predicates, |c| *chunk.sma(c)));
+        let (mut places, frozen): (Vec<usize>, Vec<Chunk>) = frozen.unzip();
+        let hot = (frozen_count..).zip(snapshot.hot_chunks());
+        let hot = hot
+            .filter(|(_, chunk)| chunk.rows() > 0 && may_pass(&predicates, |c| hot_sma(chunk, c)));
+        let (hot_places, hot): (Vec<usize>, Vec<HotChunkRef>) =
+            hot.map(|(place, chunk)| (place, chunk.clone())).unzip();
+        places.extend(hot_places);
         counters.note_chunks(chunk_count, frozen.len() + hot.len());
 
         let columns = columns
@@ -91,6 +98,8 @@ impl PreparedScan {
             snapshot,
             frozen,
             hot,
+            places,
+            sampler: None,
             filters,
             late: RwLock::default(),
             columns,
@@ -99,6 +108,15 @@ impl PreparedScan {
             counters,
             reservation: Mutex::new(reservation),
         })
+    }
+
+    /// Has the scan read a part of the rows.
+    ///
+    /// # Errors
+    /// Those of what says which.
+    pub(crate) fn sampled(self, sample: Option<&ScanSample>) -> ExecResult<Self> {
+        let sampler = sample.map(ScanSample::sampler).transpose()?;
+        Ok(Self { sampler, ..self })
     }
 
     /// Reserves what the dictionaries of the columns take by now.

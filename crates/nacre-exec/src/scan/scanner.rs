@@ -72,11 +72,12 @@ impl MorselScanner {
                     !filter.is_proven_by(chunk.sma(filter.predicate.column))
                 });
                 filters.sort_by_key(|index| scan.filters[*index].pass_rate());
-                MorselSource::Frozen(FrozenMorsel::new(chunk, column_count, start))
+                let place = scan.places[morsel.chunk];
+                MorselSource::Frozen(FrozenMorsel::new(chunk, place, column_count, start))
             }
             None => {
                 let chunk = &scan.hot[morsel.chunk - scan.frozen.len()];
-                MorselSource::Hot(HotMorsel::new(chunk, start))
+                MorselSource::Hot(HotMorsel::new(chunk, scan.places[morsel.chunk], start))
             }
         };
         let has_strings = scan.columns.iter().any(|one| one.vector_type == VectorType::Bytes);

@@ -210,7 +210,10 @@ impl PipelineSink for SortSink {
     }
 
     fn consume(&self, worker: usize, batch: &mut VectorBatch) -> ExecResult<SinkRoom> {
-        let is_satisfied = self.gate.as_ref().is_some_and(|gate| gate.pass(batch, &self.slots));
+        let is_satisfied = match &self.gate {
+            Some(gate) => gate.pass(batch, &self.slots)?,
+            None => false,
+        };
         batch.compact(&self.slots);
         if batch.rows > 0 && self.top_rows != Some(0) {
             let mut local = self.locals.of(worker);
@@ -244,6 +247,8 @@ impl PipelineSink for SortSink {
     }
 
     fn finish(&self) -> ExecResult<()> {
+        // A negative LIMIT is an error of no rows, too.
+        self.gate.as_ref().map_or(Ok(()), |gate| gate.range().map(drop))?;
         if let Some(spill) = &self.spill
             && self.locals.all().any(|local| !local.spilled.is_empty())
         {

@@ -212,6 +212,7 @@ mod tests {
             reads: Arc::default(),
             control: Arc::default(),
             spill: Some(QuerySpill::new(&space)),
+            is_sliced: false,
         }
     }
 

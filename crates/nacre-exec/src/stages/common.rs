@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::called::open_called;
 use super::measured::MeasuredStages;
 use super::{OpenPipeline, begin, close, open_input, open_node, output_infos};
 use crate::error::{ExecError, ExecResult};
@@ -20,12 +21,12 @@ use crate::value::{HeldError, OnceValue, ValueClass, VectorType};
 use crate::vector::ResultBatch;
 
 /// Stages that are being made.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct StageList {
     pub(super) stages: Vec<PipelineStage>,
     pub(super) parts: Vec<StagePart>,
     /// Queries that are computed once.
-    common: Vec<CommonRows>,
+    pub(super) common: Vec<CommonRows>,
     pub(super) measured: MeasuredStages,
 }
 
@@ -54,7 +55,7 @@ impl PartError {
 
 /// The rows of a query that is computed once, when its stages have ended.
 #[derive(Clone, Debug)]
-struct CommonRows {
+pub(super) struct CommonRows {
     source: CommonSource,
     infos: Vec<SlotInfo>,
     rows_max: u64,
@@ -69,7 +70,7 @@ enum CommonSource {
     Recursion(Arc<RecursionPlan>),
     /// Those that a recursion has made last.
     Batches(Arc<[ResultBatch]>),
-    /// A value has none.
+    /// Values and calls have none.
     Nothing,
 }
 
@@ -93,6 +94,12 @@ pub(super) fn open_common(
         let start = stages.stages.len();
         let error = match query {
             PlanNode::Once(once) => compute_value(once, context, stages)?,
+            PlanNode::Called(called) => {
+                open_called(called, context, stages);
+                let (source, infos) = (CommonSource::Nothing, Vec::new());
+                stages.common.push(CommonRows { source, infos, rows_max: 0, depth: 0 });
+                continue;
+            }
             PlanNode::Recursion(recursion) => {
                 let plan = RecursionPlan::new(recursion, context, stages);
                 let infos = plan.infos.clone();
@@ -103,7 +110,7 @@ pub(super) fn open_common(
                     continue;
                 }
                 let source = open_source(&source)?;
-                collect_rows(begin(source, infos, 0), context, stages)
+                collect_rows(begin(source, infos, 0, context), context, stages)
             }
             query => {
                 let pipeline = open_input(query, context, stages)?;
@@ -152,12 +159,14 @@ fn compute_value(
 /// Opens what reads a common query.
 pub(super) fn open_common_scan(
     scan: &CommonScanNode,
+    context: &StageContext,
     stages: &StageList,
 ) -> ExecResult<OpenPipeline> {
     let missing = || ExecError::internal(format!("there is no common query {}", scan.query));
     let rows = stages.common.get(scan.query).ok_or_else(missing)?;
     let source = open_source(&rows.source)?;
-    Ok(OpenPipeline { rows_max: rows.rows_max, ..begin(source, rows.infos.clone(), rows.depth) })
+    let begun = begin(source, rows.infos.clone(), rows.depth, context);
+    Ok(OpenPipeline { rows_max: rows.rows_max, ..begun })
 }
 
 fn open_source(source: &CommonSource) -> ExecResult<Arc<dyn PipelineSource>> {
@@ -176,8 +185,9 @@ fn is_read_once(common: &CommonNode, place: usize) -> bool {
     let others = common.queries.iter().enumerate().filter(|(other, _)| *other != place);
     let all = others.map(|(_, query)| query).chain([&common.input]);
     let count = |query: &PlanNode| {
-        // The sides of a recursion run more often.
-        let times = if matches!(query, PlanNode::Recursion(_)) { 2 } else { 1 };
+        // The sides of a recursion and calls run more often.
+        let is_repeated = matches!(query, PlanNode::Recursion(_) | PlanNode::Called(_));
+        let times = if is_repeated { 2 } else { 1 };
         times * count_reads(query, place)
     };
     all.map(count).sum::<usize>() <= 1
@@ -212,33 +222,40 @@ impl RecursionPlan {
         self.run(&self.node.step, rows)
     }
 
-    /// Runs a side to its end in the calling thread.
     fn run(&self, side: &PlanNode, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
-        let context = &self.context;
-        let mut stages = StageList { common: self.common.clone(), ..StageList::default() };
-        // The recursion is the query behind those that were there when it was made.
-        let source = CommonSource::Batches(Arc::clone(rows));
-        let (infos, rows_max) = (self.infos.clone(), u64::MAX);
-        stages.common.push(CommonRows { source, infos, rows_max, depth: 0 });
-        let mut pipeline = open_input(side, context, &mut stages)?;
-        let OpenPipeline { builder, columns, .. } = &mut pipeline;
-        if columns.len() != self.infos.len() {
-            return Err(ExecError::internal("sides of a recursion have different columns"));
-        }
-        for (slot, info) in columns.iter_mut().zip(&self.infos) {
-            *slot = builder.cast_to(*slot, info.vector_type);
-        }
-        let sink = Arc::new(BatchSink::new(pipeline.columns.clone(), context));
-        close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
-        for stage in &stages.stages {
-            run_stage(stage, context)?;
-        }
-        stages.measured.sinks.note_held();
-        Ok(sink.take())
+        run_side(side, (rows, &self.infos), &self.common, &self.infos, &self.context)
     }
 }
 
-fn run_stage(stage: &PipelineStage, context: &StageContext) -> ExecResult<()> {
+/// Runs a plan to its end in the calling thread; it reads rows, of which `infos` are known, as the
+/// query behind the `common` ones, and has these outputs.
+pub(super) fn run_side(
+    side: &PlanNode,
+    (rows, infos): (&Arc<[ResultBatch]>, &[SlotInfo]),
+    common: &[CommonRows],
+    outputs: &[SlotInfo],
+    context: &StageContext,
+) -> ExecResult<Vec<ResultBatch>> {
+    let mut stages = StageList { common: common.to_vec(), ..StageList::default() };
+    let source = CommonSource::Batches(Arc::clone(rows));
+    let (infos, rows_max) = (infos.to_vec(), u64::MAX);
+    stages.common.push(CommonRows { source, infos, rows_max, depth: 0 });
+    let mut pipeline = open_input(side, context, &mut stages)?;
+    let OpenPipeline { builder, columns, .. } = &mut pipeline;
+    if columns.len() != outputs.len() {
+        return Err(ExecError::internal("a plan that is run again has other columns"));
+    }
+    for (slot, info) in columns.iter_mut().zip(outputs) {
+        *slot = builder.cast_to(*slot, info.vector_type);
+    }
+    let sink = Arc::new(BatchSink::new(pipeline.columns.clone(), context));
+    close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
+    stages.stages.iter().try_for_each(|stage| run_stage(stage, context))?;
+    stages.measured.sinks.note_held();
+    Ok(sink.take())
+}
+
+pub(super) fn run_stage(stage: &PipelineStage, context: &StageContext) -> ExecResult<()> {
     while let Some(morsel) = stage.take_morsel() {
         let mut run = MorselRun::new(stage, morsel)?;
         loop {
@@ -255,7 +272,7 @@ fn run_stage(stage: &PipelineStage, context: &StageContext) -> ExecResult<()> {
     stage.sink.finish()
 }
 
-fn column_info(column: &RecursionColumn) -> SlotInfo {
+pub(super) fn column_info(column: &RecursionColumn) -> SlotInfo {
     SlotInfo {
         vector_type: VectorType::of_class(column.class, column.bounds),
         bounds: (column.class == ValueClass::Int).then_some(column.bounds),

@@ -43,6 +43,11 @@ impl HeldError {
 }
 
 impl OnceValue {
+    /// Makes a value that is known.
+    pub(crate) fn of(value: ScalarValue) -> Self {
+        Self { value: Mutex::new(Some(value)), error: HeldError::default() }
+    }
+
     /// Forgets the value of an execution before.
     pub(crate) fn reset(&self) {
         *lock(&self.value) = None;

@@ -151,6 +151,7 @@ pub(crate) fn q6_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
             compare(2, CompareOp::Le, 7),
             compare(0, CompareOp::Lt, 2_400),
         ],
+        sample: None,
     });
     let mut graph = ExpressionGraph::default();
     let price = graph.column(0, ValueClass::Int)?;
@@ -186,6 +187,7 @@ pub(crate) fn q1_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
         snapshot: snapshot.clone(),
         columns: vec![4, 5, 0, 1, 2, 3],
         predicates: vec![compare(6, CompareOp::Le, 10_471)],
+        sample: None,
     });
     let mut graph = ExpressionGraph::default();
     let flag = graph.column(0, ValueClass::Bytes)?;

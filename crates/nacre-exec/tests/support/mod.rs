@@ -164,7 +164,12 @@ pub(crate) fn scan(
     columns: &[usize],
     predicates: Vec<ColumnPredicate>,
 ) -> PlanNode {
-    PlanNode::Scan(ScanNode { snapshot: snapshot.clone(), columns: columns.to_vec(), predicates })
+    PlanNode::Scan(ScanNode {
+        snapshot: snapshot.clone(),
+        columns: columns.to_vec(),
+        predicates,
+        sample: None,
+    })
 }
 
 /// Orders and compares values by what they print as.

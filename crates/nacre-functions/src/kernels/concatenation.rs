@@ -57,7 +57,7 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ("num_nonnulls(any)", ScalarKernel::total(|values, _| Ok(nulls(values, false)))),
 ];
 
-fn nulls(values: &[SqlValue], is_wanted: bool) -> SqlValue {
+pub(super) fn nulls(values: &[SqlValue], is_wanted: bool) -> SqlValue {
     count_value(values.iter().filter(|value| value.is_null() == is_wanted).count())
 }
 
@@ -88,7 +88,7 @@ fn cast_text(
 }
 
 /// Joins what the output functions of values that are not null write.
-fn concatenated(
+pub(super) fn concatenated(
     values: &[SqlValue],
     between: &str,
     from: usize,
@@ -129,7 +129,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Whether a pattern of `format` has `%s`, `%L` and `%%` only: names need the list of keywords.
-fn is_plain(pattern: &str) -> bool {
+pub(super) fn is_plain(pattern: &str) -> bool {
     let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {
         if letter == '%' && !matches!(letters.next(), Some('s' | 'L' | '%')) {
@@ -139,7 +139,10 @@ fn is_plain(pattern: &str) -> bool {
     true
 }
 
-fn format_values(values: &[SqlValue], context: &KernelContext<'_>) -> Result<SqlValue, ValueError> {
+pub(super) fn format_values(
+    values: &[SqlValue],
+    context: &KernelContext<'_>,
+) -> Result<SqlValue, ValueError> {
     let Some(SqlValue::Text(pattern)) = values.first() else { return Ok(SqlValue::Null) };
     let mut out = String::new();
     let mut letters = pattern.chars();

@@ -1,15 +1,18 @@
-//! What the grammar has instead of functions: ARRAY, ROW, subscripts, and ANY and ALL of an array.
+//! What the grammar has instead of functions: ARRAY, ROW, subscripts, ANY and ALL of an array, and
+//! VARIADIC before one.
 //!
 //! Each is an entry like those of the catalog, of an OID that `pg_proc` does not have, so that all
 //! that calls functions has it, too. A call by name does not find it.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use nacre_types::catalog::TypeOid;
 use nacre_types::{ArrayDimension, SqlArray, SqlRecord, SqlType, SqlValue, ValueError};
 
 use super::arguments::array;
+use super::concatenation::{concatenated, format_values, is_plain, nulls};
 use super::{KernelContext, ScalarKernel, compare_values};
 use crate::catalog::{FunctionEntry, FunctionKind, Volatility};
 
@@ -22,7 +25,7 @@ const ANY_ARRAY: TypeOid = TypeOid(2277);
 /// Symbols of comparisons.
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
-const FORMS: [(&str, ScalarKernel); 17] = [
+const FORMS: [(&str, ScalarKernel); 22] = [
     ("row", ScalarKernel::total(row_of)),
     ("array", ScalarKernel::total(|values, context| array_of(values.to_vec(), context))),
     ("array of arrays", ScalarKernel::partial(array_of_arrays)),
@@ -40,6 +43,11 @@ const FORMS: [(&str, ScalarKernel); 17] = [
     ("all <=", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_le))),
     ("all >", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_gt))),
     ("all >=", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_ge))),
+    ("variadic concat", ScalarKernel::sized(concat_elements)),
+    ("variadic concat_ws", ScalarKernel::sized(concat_elements)),
+    ("variadic format", ScalarKernel::partial(format_elements).accepting(accepts_pattern)),
+    ("variadic num_nulls", ScalarKernel::total(|values, _| null_elements(values, true))),
+    ("variadic num_nonnulls", ScalarKernel::total(|values, _| null_elements(values, false))),
 ];
 
 static ENTRIES: LazyLock<Vec<FunctionEntry>> = LazyLock::new(|| {
@@ -89,6 +97,12 @@ pub fn slice_form() -> Option<&'static FunctionEntry> {
 pub fn quantified_form(symbol: &str, is_all: bool) -> Option<&'static FunctionEntry> {
     let symbol = COMPARISONS.into_iter().find(|own| *own == symbol)?;
     form(&format!("{} {symbol}", if is_all { "all" } else { "any" }))
+}
+
+/// Returns what calls a function of any number of arguments of any type with the elements of an
+/// array for its last ones; `None` of other functions.
+pub fn variadic_form(name: &str) -> Option<&'static FunctionEntry> {
+    form(&format!("variadic {name}"))
 }
 
 /// Returns the kernel of a form.
@@ -176,23 +190,95 @@ fn element_at(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
     Ok(own.elements().get(place).cloned().unwrap_or(SqlValue::Null))
 }
 
-/// Returns the elements between two subscripts, as far as they are there.
+/// Returns the elements between two subscripts of each dimension, as far as they are there;
+/// dimensions without subscripts are there as a whole.
 fn slice_of(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
-    let [SqlValue::Array(own), SqlValue::Integer(low), SqlValue::Integer(high)] = values else {
+    if values.iter().any(SqlValue::is_null) {
         return Ok(SqlValue::Null);
+    }
+    let own = array(values, 0)?;
+    let subscripts: Vec<i32> = values[1..]
+        .iter()
+        .map(|subscript| match subscript {
+            SqlValue::Integer(subscript) => Ok(*subscript),
+            _ => Err(ValueError::internal("a subscript of another type")),
+        })
+        .collect::<Result<_, _>>()?;
+    let (bounds, _) = subscripts.as_chunks::<2>();
+    let mut parts = Vec::with_capacity(own.dimensions().len());
+    for (index, dimension) in own.dimensions().iter().enumerate() {
+        let [low, high] = bounds.get(index).copied().unwrap_or([i32::MIN, i32::MAX]);
+        let offset = |subscript: i32| i64::from(subscript) - i64::from(dimension.lower_bound);
+        let start = offset(low).max(0);
+        let end = (offset(high) + 1).min(dimension.length as i64);
+        // Both lie within the array if there is anything between.
+        parts.push(if start < end { start as usize..end as usize } else { 0..0 });
+    }
+    let is_empty = bounds.len() > parts.len() || parts.iter().any(Range::is_empty);
+    if is_empty || parts.is_empty() {
+        let empty = SqlArray::from_elements(own.element_type(), Vec::new());
+        return Ok(SqlValue::Array(Box::new(empty)));
+    }
+    let mut places = vec![0];
+    for (dimension, part) in own.dimensions().iter().zip(&parts) {
+        let within = |place: &usize| {
+            let start = place * dimension.length;
+            part.clone().map(move |at| start + at)
+        };
+        places = places.iter().flat_map(within).collect();
+    }
+    let elements = places.into_iter().filter_map(|place| own.elements().get(place).cloned());
+    let dimensions = parts.iter().map(|part| ArrayDimension { length: part.len(), lower_bound: 1 });
+    let made =
+        SqlArray::with_dimensions(own.element_type(), dimensions.collect(), elements.collect())?;
+    Ok(SqlValue::Array(Box::new(made)))
+}
+
+/// Joins the elements of the last argument; those before it are what is put between them.
+fn concat_elements(
+    values: &[SqlValue],
+    context: &KernelContext<'_>,
+) -> Result<SqlValue, ValueError> {
+    let between = match values {
+        [_] => "",
+        [SqlValue::Text(between), _] => between,
+        _ => return Ok(SqlValue::Null),
     };
-    let dimension = match own.dimensions() {
-        [] => return Ok(values[0].clone()),
-        [dimension] => dimension,
-        _ => return Err(ValueError::not_supported("slices of arrays of several dimensions")),
+    match values.last() {
+        Some(SqlValue::Array(own)) => {
+            let types = vec![own.element_type(); own.elements().len()];
+            let context = KernelContext { argument_types: &types, ..*context };
+            concatenated(own.elements(), between, 0, &context)
+        }
+        _ => Ok(SqlValue::Null),
+    }
+}
+
+/// Formats the elements of an array; a null one has none.
+fn format_elements(
+    values: &[SqlValue],
+    context: &KernelContext<'_>,
+) -> Result<SqlValue, ValueError> {
+    let [pattern, source] = values else {
+        return Err(ValueError::internal("a format with other than one array"));
     };
-    let offset = |subscript: i32| i64::from(subscript) - i64::from(dimension.lower_bound);
-    let start = offset(*low).max(0);
-    let end = (offset(*high) + 1).min(dimension.length as i64);
-    // Both lie within the array if there is anything between.
-    let part = if start < end { start as usize..end as usize } else { 0..0 };
-    let elements = own.elements()[part].to_vec();
-    Ok(SqlValue::Array(Box::new(SqlArray::from_elements(own.element_type(), elements))))
+    let (mut arguments, mut types) = (vec![pattern.clone()], vec![SqlType::TEXT]);
+    if let SqlValue::Array(own) = source {
+        arguments.extend_from_slice(own.elements());
+        types.resize(arguments.len(), own.element_type());
+    }
+    format_values(&arguments, &KernelContext { argument_types: &types, ..*context })
+}
+
+fn accepts_pattern(constants: &[Option<&SqlValue>]) -> bool {
+    matches!(constants.first(), Some(Some(SqlValue::Text(pattern))) if is_plain(pattern))
+}
+
+fn null_elements(values: &[SqlValue], is_wanted: bool) -> Result<SqlValue, ValueError> {
+    match values {
+        [SqlValue::Array(own)] => Ok(nulls(own.elements(), is_wanted)),
+        _ => Ok(SqlValue::Null),
+    }
 }
 
 /// Compares a value with all elements of an array up to one for which the comparison is `decisive`.

@@ -24,6 +24,10 @@ pub enum CommonForm {
     Rows,
     /// It is one value, of [`super::ScalarKind::Once`].
     Value,
+    /// It is a value for each row of arguments of these types, of [`super::ScalarKind::Call`]. It
+    /// reads these by its own reference, behind the number of each row, and has that number and
+    /// the value.
+    Call(Vec<SqlType>),
     /// Further rows are made of those of `root`.
     Recursion(RecursiveTerm),
 }
@@ -33,7 +37,7 @@ impl CommonForm {
     pub fn term(&self) -> Option<&RecursiveTerm> {
         match self {
             Self::Recursion(term) => Some(term),
-            Self::Rows | Self::Value => None,
+            Self::Rows | Self::Value | Self::Call(_) => None,
         }
     }
 
@@ -41,7 +45,7 @@ impl CommonForm {
     pub fn term_mut(&mut self) -> Option<&mut RecursiveTerm> {
         match self {
             Self::Recursion(term) => Some(term),
-            Self::Rows | Self::Value => None,
+            Self::Rows | Self::Value | Self::Call(_) => None,
         }
     }
 }
@@ -64,6 +68,8 @@ pub struct CommonReference {
     pub index: usize,
     /// Whether computing it may fail.
     pub may_fail: bool,
+    /// Whether PostgreSQL computes all of its rows before the first is read.
+    pub is_whole: bool,
     /// Whether it has one row, never more or less.
     pub has_one_row: bool,
     /// Positions of outputs that no two rows have the same values of.

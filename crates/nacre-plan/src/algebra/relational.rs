@@ -46,6 +46,15 @@ pub enum RelationalOperator {
         relation: Arc<RelationDefinition>,
         columns: Vec<ScannedColumn>,
     },
+    /// A part of the rows of a scan. Neither expression has columns.
+    Sample {
+        input: Box<Self>,
+        method: SampleMethod,
+        /// Of a hundred rows, `real`.
+        percent: ScalarExpression,
+        /// REPEATABLE, `double precision`.
+        seed: Option<ScalarExpression>,
+    },
     /// Rows for which the condition is true.
     Filter {
         input: Box<Self>,
@@ -95,6 +104,8 @@ pub enum RelationalOperator {
         /// An integer: the index of the set that a row is of.
         set_column: ColumnId,
     },
+    /// Rows in an order. All their columns are computed, for rows that nobody wants, too; without
+    /// keys that is all.
     Sort {
         input: Box<Self>,
         keys: Vec<BoundSortKey>,
@@ -146,6 +157,7 @@ impl RelationalOperator {
             Self::Expand { functions, .. } => {
                 functions.iter().flat_map(|one| &one.arguments).collect()
             }
+            Self::Sample { percent, seed, .. } => std::iter::once(percent).chain(seed).collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter().collect(),
             Self::Compute { columns, .. } => columns.iter().map(|one| &one.value).collect(),
@@ -175,6 +187,7 @@ impl RelationalOperator {
             Self::Expand { functions, .. } => {
                 functions.iter_mut().flat_map(|one| &mut one.arguments).collect()
             }
+            Self::Sample { percent, seed, .. } => std::iter::once(percent).chain(seed).collect(),
             Self::Filter { condition, .. } => vec![condition],
             Self::Join { condition, .. } => condition.iter_mut().collect(),
             Self::Compute { columns, .. } => columns.iter_mut().map(|one| &mut one.value).collect(),
@@ -214,6 +227,7 @@ impl RelationalOperator {
             | Self::Scan { .. }
             | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
+            | Self::Sample { input, .. }
             | Self::Compute { input, .. }
             | Self::Expand { input, .. }
             | Self::Aggregate { input, .. }
@@ -235,6 +249,7 @@ impl RelationalOperator {
             | Self::Scan { .. }
             | Self::CommonScan { .. } => Vec::new(),
             Self::Filter { input, .. }
+            | Self::Sample { input, .. }
             | Self::Compute { input, .. }
             | Self::Expand { input, .. }
             | Self::Aggregate { input, .. }
@@ -272,12 +287,22 @@ impl RelationalOperator {
             }
             Self::Join { variant: JoinVariant::Mark(column), .. } => vec![*column],
             Self::SingleRow
+            | Self::Sample { .. }
             | Self::Filter { .. }
             | Self::Join { .. }
             | Self::Sort { .. }
             | Self::Limit { .. } => Vec::new(),
         }
     }
+}
+
+/// What TABLESAMPLE chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleMethod {
+    /// Rows.
+    Bernoulli,
+    /// Blocks of rows.
+    System,
 }
 
 /// Which rows a join hands on.

@@ -69,6 +69,7 @@ impl RelationalOperator {
                 inputs.iter_mut().flat_map(|input| &mut input.columns).for_each(renamed);
             }
             Self::SingleRow
+            | Self::Sample { .. }
             | Self::Filter { .. }
             | Self::Join { .. }
             | Self::Sort { .. }

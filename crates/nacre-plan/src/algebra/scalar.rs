@@ -106,6 +106,13 @@ pub enum ScalarKind {
     /// The value of a common query that is computed once, at most: that of its only row, null of
     /// none, an error (21000) of several.
     Once(OnceReference),
+    /// The value of a common query for these arguments, which is computed where it is asked for.
+    Call {
+        /// Its place in [`super::QueryPlan::common`].
+        index: usize,
+        arguments: Vec<ScalarExpression>,
+        may_fail: bool,
+    },
     /// The value, which is of `count` rows: an error (21000) if these are several.
     OnlyValue {
         value: Box<ScalarExpression>,
@@ -216,6 +223,7 @@ impl ScalarExpression {
             | ScalarKind::Parameter(_) => Vec::new(),
             ScalarKind::Operator { operands: all, .. }
             | ScalarKind::Function { arguments: all, .. }
+            | ScalarKind::Call { arguments: all, .. }
             | ScalarKind::IsDistinct { operands: all, .. }
             | ScalarKind::NullIf { operands: all, .. }
             | ScalarKind::Extreme { arguments: all, .. }
@@ -255,6 +263,7 @@ impl ScalarExpression {
             | ScalarKind::Parameter(_) => Vec::new(),
             ScalarKind::Operator { operands: all, .. }
             | ScalarKind::Function { arguments: all, .. }
+            | ScalarKind::Call { arguments: all, .. }
             | ScalarKind::IsDistinct { operands: all, .. }
             | ScalarKind::NullIf { operands: all, .. }
             | ScalarKind::Extreme { arguments: all, .. }

@@ -45,15 +45,16 @@ struct BoundGroupKey {
 }
 
 impl<'s> Aggregation<'s> {
+    /// Begins with the aggregates that queries within expressions have written.
     pub(super) fn new(
-        grouping: BoundGrouping,
-        having: Option<ScalarExpression>,
+        (grouping, having): (BoundGrouping, Option<ScalarExpression>),
+        aggregates: Vec<AggregateColumn>,
         scope: &'s Scope,
     ) -> Self {
         let BoundGrouping { keys, sets, is_written: has_clause } = grouping;
         let written_keys = keys.len();
         let keys = keys.into_iter().map(|value| BoundGroupKey { value, column: None }).collect();
-        let (set_column, aggregates) = (None, Vec::new());
+        let set_column = None;
         Self { scope, keys, written_keys, sets, set_column, has_clause, having, aggregates }
     }
 
@@ -65,7 +66,8 @@ impl<'s> Aggregation<'s> {
         let is_of_groups = |one: &ScalarExpression| {
             matches!(one.kind, ScalarKind::Aggregate(_) | ScalarKind::Grouping(_))
         };
-        self.has_clause || self.having.is_some() || outputs.any(|output| output.any(&is_of_groups))
+        let is_written = self.has_clause || self.having.is_some() || !self.aggregates.is_empty();
+        is_written || outputs.any(|output| output.any(&is_of_groups))
     }
 
     /// Has an expression name the results of aggregates and the keys of groups.
@@ -286,7 +288,7 @@ impl<'s> Aggregation<'s> {
         let values = computed.iter_mut().map(|one| &mut one.value).chain(arguments);
         let input = binder.join_subqueries(input, values.collect())?;
         let keys_of_sets = computed.iter_mut().map(|one| &mut one.value).collect();
-        let (input, _) = binder.expand_sets(input, keys_of_sets, false)?;
+        let (input, _) = binder.expand_sets(input, keys_of_sets, Vec::new(), false)?;
         let input = Box::new(with_computed(input, computed));
         let grouped = match sets {
             Some((sets, set_column)) => {

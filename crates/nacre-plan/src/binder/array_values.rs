@@ -4,17 +4,23 @@
 //! array[a, 1.5]          an array of numerics
 //! array[[1, 2], [3, 4]]  an array of two dimensions
 //! x[2], (array[a, b])[1] an element, null outside of the array
+//! x[1:2][2]              the elements between subscripts
+//! array(select a from t) an array of the rows of a query
 //! ```
 
+use nacre_functions::catalog::functions_named;
 use nacre_functions::kernels::{array_form, slice_form, subscript_form};
 use nacre_syntax::SourceRange;
-use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep};
+use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, QueryExpression};
 use nacre_types::catalog::{CastContext, TypeOid};
-use nacre_types::{SqlType, SqlValue};
+use nacre_types::{SqlArray, SqlType, SqlValue};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
-use crate::algebra::{ConstantValue, ScalarExpression, ScalarKind};
+use crate::algebra::{
+    AggregateColumn, BoundAggregate, BoundSortKey, BoundSubquery, ConstantValue, OutputColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm,
+};
 use crate::error::BindError;
 
 /// `jsonb`, and types of a fixed number of elements: `name`, `int2vector`, `oidvector`, `point`,
@@ -29,6 +35,22 @@ const OTHER_SUBSCRIPTS: [TypeOid; 8] = [
     TypeOid(603),
     TypeOid(628),
 ];
+
+/// PostgreSQL's limit.
+const DIMENSIONS_MAX: usize = 6;
+
+/// `anyarray` and `anynonarray`.
+const ANY_ARRAY: TypeOid = TypeOid(2277);
+const ANY_NON_ARRAY: TypeOid = TypeOid(2776);
+
+/// Returns the order of a query's rows.
+fn order_of_rows(root: &RelationalOperator) -> Vec<BoundSortKey> {
+    match root {
+        RelationalOperator::Sort { keys, .. } => keys.clone(),
+        RelationalOperator::Limit { input, .. } => order_of_rows(input),
+        _ => Vec::new(),
+    }
+}
 
 impl Binder<'_> {
     /// Binds ARRAY of elements, perhaps cast to a type of arrays.
@@ -122,20 +144,8 @@ impl Binder<'_> {
                 format!("cannot subscript type {name} because it does not support subscripting");
             return Err(BindError::new("42804", message, range));
         };
-        if let [IndirectionStep::Slice(low, high)] = steps {
-            let mut arguments = vec![array];
-            for (bound, missing) in [(low, i32::MIN), (high, i32::MAX)] {
-                arguments.push(match bound {
-                    Some(bound) => self.bind_subscript(bound, place)?,
-                    None => {
-                        let kind = ScalarKind::Constant(ConstantValue(SqlValue::Integer(missing)));
-                        ScalarExpression::new(kind, SqlType::INTEGER, range)
-                    }
-                });
-            }
-            let (function, sql_type) = (slice_form().ok_or_else(unknown)?, arguments[0].sql_type);
-            let kind = ScalarKind::Function { function, arguments };
-            return Ok(ScalarExpression::new(kind, sql_type, range));
+        if steps.iter().any(|step| matches!(step, IndirectionStep::Slice(..))) {
+            return self.bind_slice(array, steps, place, range);
         }
         let mut arguments = vec![array];
         for step in steps {
@@ -145,6 +155,96 @@ impl Binder<'_> {
         let function = subscript_form().ok_or_else(unknown)?;
         let kind = ScalarKind::Function { function, arguments };
         Ok(ScalarExpression::new(kind, element, range))
+    }
+
+    /// Binds a part of an array; a single subscript ends a slice that begins at 1.
+    fn bind_slice(
+        &mut self,
+        array: ScalarExpression,
+        steps: &[IndirectionStep],
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let unknown = || BindError::not_supported("this kind of expression", range);
+        if steps.len() > DIMENSIONS_MAX {
+            let count = steps.len();
+            let message = format!(
+                "number of array dimensions ({count}) exceeds the maximum allowed \
+                 ({DIMENSIONS_MAX})"
+            );
+            return Err(BindError::new("54000", message, range));
+        }
+        let integer = |value: i32| {
+            let kind = ScalarKind::Constant(ConstantValue(SqlValue::Integer(value)));
+            ScalarExpression::new(kind, SqlType::INTEGER, range)
+        };
+        let (function, sql_type) = (slice_form().ok_or_else(unknown)?, array.sql_type);
+        let mut arguments = vec![array];
+        for step in steps {
+            let (low, high) = match step {
+                IndirectionStep::Slice(low, high) => (low.as_ref(), high.as_ref()),
+                IndirectionStep::Element(subscript) => {
+                    arguments.push(integer(1));
+                    arguments.push(self.bind_subscript(subscript, place)?);
+                    continue;
+                }
+                _ => return Err(unknown()),
+            };
+            for (bound, missing) in [(low, i32::MIN), (high, i32::MAX)] {
+                arguments.push(match bound {
+                    Some(bound) => self.bind_subscript(bound, place)?,
+                    None => integer(missing),
+                });
+            }
+        }
+        let kind = ScalarKind::Function { function, arguments };
+        Ok(ScalarExpression::new(kind, sql_type, range))
+    }
+
+    /// Binds ARRAY of the rows of a query.
+    pub(super) fn bind_array_query(
+        &mut self,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let (root, outputs) = self.bind_inner_query(query, place)?;
+        let [OutputColumn { column, sql_type, .. }] = outputs[..] else {
+            let message = "subquery must return only one column";
+            return Err(BindError::new("42601", message, range));
+        };
+        let is_of_arrays = sql_type.element().is_some();
+        let array_type = if is_of_arrays { Some(sql_type) } else { sql_type.array() };
+        let result = array_type.ok_or_else(|| {
+            let message = format!("could not find array type for data type {sql_type}");
+            BindError::new("42704", message, range)
+        })?;
+        let unknown = || BindError::not_supported("arrays of this type", range);
+        let wanted = if is_of_arrays { ANY_ARRAY } else { ANY_NON_ARRAY };
+        let mut functions = functions_named("array_agg");
+        let function = functions.find(|entry| entry.arguments == [wanted]).ok_or_else(unknown)?;
+        let argument = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
+        let call = BoundAggregate {
+            function,
+            arguments: vec![argument],
+            is_distinct: false,
+            order_by: order_of_rows(&root),
+            filter: None,
+            result,
+        };
+        let column = self.add_query_column("array", result, range)?;
+        let (input, keys) = (Box::new(root), Vec::new());
+        let aggregates = vec![AggregateColumn { column, call }];
+        let root = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true };
+        let form = SubqueryForm::Scalar(column);
+        let kind = ScalarKind::Subquery(Box::new(BoundSubquery { form, root }));
+        let collected = ScalarExpression::new(kind, result, range);
+        // An array of no rows is empty.
+        let element = result.element().ok_or_else(unknown)?;
+        let empty = SqlValue::Array(Box::new(SqlArray::from_elements(element, Vec::new())));
+        let kind = ScalarKind::Constant(ConstantValue(empty));
+        let empty = ScalarExpression::new(kind, result, range);
+        Ok(ScalarExpression::new(ScalarKind::Coalesce(vec![collected, empty]), result, range))
     }
 
     fn bind_subscript(

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use nacre_functions::catalog::{AggregateKind, FunctionEntry, FunctionKind};
+use nacre_functions::kernels::variadic_form;
 use nacre_functions::resolution::{
     CallSignature, FunctionCallError, ResolvedFunction, resolve_function,
 };
@@ -14,9 +15,12 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::named_arguments::default_of;
+use super::scope::OuterScope;
 use super::set_functions::is_known_set;
 use super::subquery_joins::has_subquery;
-use crate::algebra::{BoundAggregate, BoundSortKey, ScalarExpression, ScalarKind};
+use crate::algebra::{
+    AggregateColumn, BoundAggregate, BoundSortKey, ColumnId, ScalarExpression, ScalarKind,
+};
 use crate::error::BindError;
 
 /// What a call means.
@@ -61,7 +65,7 @@ impl Binder<'_> {
         let (quantifier, items) = match &call.arguments {
             CallArguments::Star => (SetQuantifier::Unspecified, &[][..]),
             CallArguments::List { is_variadic: true, .. } => {
-                return Err(BindError::not_supported("VARIADIC arguments", range));
+                return self.bind_variadic_call(call, name, place, range);
             }
             CallArguments::List { quantifier, items, .. } => (*quantifier, &items[..]),
         };
@@ -108,6 +112,55 @@ impl Binder<'_> {
             }
             _ => Err(BindError::not_supported("this kind of function", range)),
         }
+    }
+
+    /// Binds a call whose last argument has the word VARIADIC.
+    fn bind_variadic_call(
+        &mut self,
+        call: &FunctionCall,
+        name: &str,
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let unknown = || BindError::not_supported("VARIADIC arguments of this call", range);
+        let CallArguments::List { quantifier, items, .. } = &call.arguments else {
+            return Err(unknown());
+        };
+        let is_plain = *quantifier == SetQuantifier::Unspecified
+            && call.window.is_none()
+            && call.filter.is_none()
+            && call.order_by.is_empty()
+            && items.iter().all(|item| item.name.is_none());
+        if !is_plain {
+            return Err(unknown());
+        }
+        let arguments = self.bind_arguments(call, name, items, place)?;
+        let types: Vec<TypeOid> = arguments.iter().map(|one| one.sql_type.oid()).collect();
+        let signature =
+            CallSignature { name, arguments: &types, argument_names: &[], is_variadic: true };
+        let resolved = resolve_function(signature)
+            .map_err(|error| function_error(error, name, (&arguments, &[]), range))?;
+        let ResolvedFunction::Function { entry, parameters, result, .. } = resolved else {
+            return Err(unknown());
+        };
+        let function = variadic_form(entry.name).ok_or_else(unknown)?;
+        if let Some(array) = arguments.last().filter(|last| last.sql_type.element().is_none()) {
+            let message = "VARIADIC argument must be an array";
+            return Err(BindError::new("42804", message, array.range));
+        }
+        let mut coerced = Vec::with_capacity(arguments.len());
+        for (argument, oid) in arguments.into_iter().zip(parameters) {
+            let target = SqlType::new(oid);
+            let is_any = oid == TypeOid(ANY);
+            let own = if is_any {
+                Ok(argument)
+            } else {
+                self.coerce(argument, target, CastContext::Implicit, range)
+            };
+            coerced.push(own?);
+        }
+        let kind = ScalarKind::Function { function, arguments: coerced };
+        Ok(ScalarExpression::new(kind, SqlType::new(result), range))
     }
 
     /// Binds the arguments of a call, where an aggregate sees no other one.
@@ -233,10 +286,6 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        if !place.allows_aggregates {
-            let message = format!("aggregate functions are not allowed in {}", place.clause);
-            return Err(BindError::new("42803", message, range));
-        }
         let filter = self.bind_call_filter(call, place)?;
         let OrderedCall { chosen, order_by, is_distinct } = ordered;
         let ChosenFunction { entry: function, arguments, result } = chosen;
@@ -247,12 +296,47 @@ impl Binder<'_> {
         let mut columns = HashSet::new();
         let all = arguments.iter().chain(keys()).chain(&filter);
         all.for_each(|one| one.collect_columns(&mut columns));
-        if !columns.is_empty() && !columns.iter().any(|column| place.scope.has_column(*column)) {
-            return Err(BindError::not_supported("aggregates of an outer query", range));
-        }
+        let is_own = columns.iter().any(|column| place.scope.has_column(*column));
         let call = BoundAggregate { function, arguments, is_distinct, order_by, filter, result };
+        if !columns.is_empty() && !is_own {
+            return self.note_outer_aggregate(call, &columns, range);
+        }
+        if !place.allows_aggregates {
+            return Err(misplaced_aggregate(place.clause, range));
+        }
         Ok(ScalarExpression::new(ScalarKind::Aggregate(Box::new(call)), result, range))
     }
+
+    /// Has the innermost query around this one that has a column of an aggregate compute that;
+    /// returns the column of its result.
+    ///
+    /// # Errors
+    /// 42803 if the clause of that query may have none.
+    fn note_outer_aggregate(
+        &mut self,
+        call: BoundAggregate,
+        columns: &HashSet<ColumnId>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let has_column =
+            |outer: &&OuterScope| columns.iter().any(|column| outer.scope.has_column(*column));
+        let unknown = || BindError::not_supported("aggregates of this outer query", range);
+        let outer = self.outer_scopes.iter().rev().find(has_column).ok_or_else(unknown)?;
+        if !outer.allows_aggregates {
+            return Err(misplaced_aggregate(outer.clause, range));
+        }
+        let place = outer.select_count.checked_sub(1).ok_or_else(unknown)?;
+        let (name, result) = (call.function.name, call.result);
+        let column = self.add_query_column(name, result, range)?;
+        let aggregates = self.outer_aggregates.get_mut(place).ok_or_else(unknown)?;
+        aggregates.push(AggregateColumn { column, call });
+        Ok(ScalarExpression::new(ScalarKind::Column(column), result, range))
+    }
+}
+
+/// The error for an aggregate where its query has none.
+fn misplaced_aggregate(clause: &str, range: SourceRange) -> BindError {
+    BindError::new("42803", format!("aggregate functions are not allowed in {clause}"), range)
 }
 
 /// The error for an aggregate without arguments that is called with none instead of `*`.

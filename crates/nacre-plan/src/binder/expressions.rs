@@ -9,7 +9,7 @@ use nacre_types::catalog::CastContext;
 
 use super::literals::negated_number;
 use super::row_comparisons::row_items;
-use super::scope::Scope;
+use super::scope::{OuterScope, Scope};
 use super::{Binder, EXPRESSION_DEPTH_MAX, EXPRESSIONS_COPIED_MAX};
 use crate::algebra::{ScalarExpression, ScalarKind};
 use crate::error::BindError;
@@ -132,6 +132,7 @@ impl Binder<'_> {
             ExpressionKind::Parameter(number) => self.bind_parameter(*number, range),
             ExpressionKind::Column(path) => self.bind_path(path, place, range),
             ExpressionKind::Array(nodes) => self.bind_array(nodes, None, place, range),
+            ExpressionKind::ArrayQuery(query) => self.bind_array_query(query, place, range),
             ExpressionKind::Row { items, .. } => self.bind_row(items, place, range),
             ExpressionKind::Indirection { operand, steps } => {
                 let operand = self.bind(operand, place)?;
@@ -267,7 +268,7 @@ impl Binder<'_> {
         };
         let mut inner = scope;
         let mut found = own.clone();
-        for outer in self.outer_scopes.iter().rev() {
+        for OuterScope { scope: outer, .. } in self.outer_scopes.iter().rev() {
             match &found {
                 Err(error) if is_elsewhere(inner, error) => found = find(outer),
                 _ => return found,
@@ -277,7 +278,7 @@ impl Binder<'_> {
         match &found {
             // Nobody has it. Where an alias hides the name, the error says so.
             Err(error) if is_elsewhere(inner, error) => {
-                let errors = self.outer_scopes.iter().rev().map(find);
+                let errors = self.outer_scopes.iter().rev().map(|outer| find(&outer.scope));
                 let is_hidden = |one: &Result<ScalarExpression, BindError>| {
                     let message = one.as_ref().err().map_or("", |error| &error.text.message);
                     message.starts_with("invalid reference")

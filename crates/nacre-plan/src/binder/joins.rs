@@ -49,8 +49,15 @@ impl Binder<'_> {
         place: &FromPlace,
     ) -> Result<BoundFrom, BindError> {
         match &item.kind {
-            FromKind::Relation { relation, sample: None } => {
-                self.bind_table(relation, item.alias.as_ref(), item.range)
+            FromKind::Relation { relation, sample } => {
+                let (root, scope) = self.bind_table(relation, item.alias.as_ref(), item.range)?;
+                match sample {
+                    Some(sample) => {
+                        let root = self.bind_sample(root, &relation.name, sample, item.range)?;
+                        Ok((root, scope))
+                    }
+                    None => Ok((root, scope)),
+                }
             }
             FromKind::Subquery { query, is_lateral: false } => {
                 self.bind_derived_table(query, item, &place.out_of_reach)
@@ -72,9 +79,6 @@ impl Binder<'_> {
                 }
             }
             FromKind::Functions { .. } => self.bind_table_function(item, &place.before),
-            FromKind::Relation { sample: Some(_), .. } => {
-                Err(BindError::not_supported("TABLESAMPLE", item.range))
-            }
         }
     }
 

@@ -49,7 +49,7 @@ impl Binder<'_> {
         item: &FromItem,
         before: &Scope,
     ) -> Result<(RelationalOperator, Scope), BindError> {
-        self.outer_scopes.push(before.clone());
+        self.push_outer_scope(before, "FROM clause of their own query level", false);
         let out_of_reach = std::mem::take(&mut self.out_of_reach);
         let bound = self.bind_derived_table(query, item, &[]);
         self.out_of_reach = out_of_reach;

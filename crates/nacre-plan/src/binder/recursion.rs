@@ -205,6 +205,7 @@ impl Binder<'_> {
         let reference = CommonReference {
             index,
             may_fail: true,
+            is_whole: false,
             has_one_row: false,
             key: None,
             rows_expected: None,

@@ -20,6 +20,18 @@ pub(super) struct Scope {
     pub(super) out_of_reach: Vec<String>,
 }
 
+/// What a query sees of one around it.
+#[derive(Clone, Debug)]
+pub(super) struct OuterScope {
+    pub(super) scope: Scope,
+    /// The clause that the inner query stands in.
+    pub(super) clause: &'static str,
+    /// Whether that may have aggregates.
+    pub(super) allows_aggregates: bool,
+    /// How many SELECTs are being bound, with that of the clause.
+    pub(super) select_count: usize,
+}
+
 /// A table of FROM, or a join with an alias.
 #[derive(Clone, Debug)]
 pub(super) struct ScopeTable {

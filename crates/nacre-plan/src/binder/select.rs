@@ -12,7 +12,6 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::aggregation::Aggregation;
 use super::expressions::ExpressionPlace;
-use super::first_rows::value_of;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
 use super::ordering::{BoundSortItem, SelectOrder, SortValue};
@@ -27,7 +26,6 @@ use crate::algebra::{
     RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::error::BindError;
-use crate::properties::never_fails;
 
 /// An item of the SELECT list.
 #[derive(Clone, Debug)]
@@ -47,7 +45,9 @@ impl Binder<'_> {
         let outer = std::mem::replace(&mut self.windows, own);
         let has_limit = query.limit.is_some() || query.offset.is_some();
         let outer_limit = std::mem::replace(&mut self.has_limit, has_limit);
+        self.outer_aggregates.push(Vec::new());
         let bound = self.bind_clauses(core, query);
+        self.outer_aggregates.pop();
         (self.windows, self.has_limit) = (outer, outer_limit);
         bound
     }
@@ -90,7 +90,8 @@ impl Binder<'_> {
         let hidden = order.iter().filter_map(BoundSortItem::hidden);
         let values = targets.iter().map(|target| &target.value).chain(hidden).chain(&having);
         require_no_recursive_aggregates(&scope, values)?;
-        let mut aggregation = Aggregation::new(groups, having, &scope);
+        let inner = self.outer_aggregates.last_mut().map(std::mem::take).unwrap_or_default();
+        let mut aggregation = Aggregation::new((groups, having), inner, &scope);
         let hidden = order.iter().filter_map(BoundSortItem::hidden);
         let others = hidden.chain(windows.iter().flat_map(BoundWindow::expressions));
         if aggregation.is_needed(targets.iter().map(|target| &target.value).chain(others)) {
@@ -112,59 +113,9 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
-        root = self.expand_outputs(core, query, root, &mut targets, &mut order)?;
-        self.finish_select(
-            core,
-            query,
-            root,
-            targets,
-            SelectOrder { items: order, first_keys },
-            &scope,
-        )
-    }
-
-    /// Expands the functions of sets among the outputs. PostgreSQL does so after it has sorted, so
-    /// that LIMIT takes the first values of a row.
-    fn expand_outputs(
-        &mut self,
-        core: &SelectCore,
-        query: &QueryExpression,
-        root: RelationalOperator,
-        targets: &mut [BoundTarget],
-        order: &mut Vec<BoundSortItem>,
-    ) -> Result<RelationalOperator, BindError> {
-        let is_all = core.distinct == DistinctClause::All;
-        let has_ties = matches!(query.limit, Some(RowLimit::WithTies(_)));
-        let wants_places = is_all && !order.is_empty() && !has_ties;
-        let hidden = order.iter().filter_map(BoundSortItem::hidden);
-        let values = targets.iter().map(|target| &target.value).chain(hidden);
-        if !require_infallible_beside_sets(values)? {
-            return Ok(root);
-        }
-        if matches!(core.distinct, DistinctClause::On(_)) {
-            return Err(BindError::not_supported("sets below DISTINCT ON", core.range));
-        }
-        let mut places = Vec::new();
-        let has_late_keys = order.iter().any(|item| has_sets(value_of(&item.value, targets)));
-        let mut root = root;
-        if wants_places && !has_late_keys {
-            // The sets of rows with equal keys follow one another.
-            let (numbered, number) = self.with_row_numbers(root, query.range)?;
-            root = numbered;
-            places.push(number);
-        }
-        let values = targets.iter_mut().map(|target| &mut target.value);
-        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
-        let (root, inner) = self.expand_sets(root, values.collect(), wants_places)?;
-        places.extend(inner);
-        for column in places {
-            let kind = ScalarKind::Column(column);
-            let value = ScalarExpression::new(kind, SqlType::BIGINT, query.range);
-            let (value, range) = (SortValue::Hidden(Box::new(value)), query.range);
-            let (is_descending, nulls_first) = (false, false);
-            order.push(BoundSortItem { value, range, is_descending, nulls_first });
-        }
-        Ok(root)
+        root = self.expand_outputs((core, query), root, &mut targets, &mut order)?;
+        let order = SelectOrder { items: order, first_keys };
+        self.finish_select(core, query, root, targets, order, &scope)
     }
 
     /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
@@ -339,13 +290,11 @@ impl Binder<'_> {
                 let message = format!("argument of {clause} must not contain variables");
                 return Err(BindError::new("42P10", message, range));
             }
-            if !columns.is_empty() || has_subquery(&coerced) {
-                return Err(BindError::not_supported(
-                    "a LIMIT or OFFSET that is no constant",
-                    range,
-                ));
+            if !columns.is_empty() {
+                let what = "a LIMIT or OFFSET with columns of an outer query";
+                return Err(BindError::not_supported(what, range));
             }
-            Ok(coerced)
+            if has_subquery(&coerced) { self.limit_of_query(coerced) } else { Ok(coerced) }
         };
         let offset = query.offset.as_ref().map(|node| bound(node, "OFFSET")).transpose()?;
         let count = match &query.limit {
@@ -380,33 +329,6 @@ fn require_no_recursive_aggregates<'e>(
         let message = "aggregate functions are not allowed in a recursive query's recursive term";
         Err(BindError::new("42P19", message, value.range))
     })
-}
-
-/// Whether there are functions of sets. PostgreSQL computes what stands beside them for rows whose
-/// sets are empty, too.
-///
-/// # Errors
-/// 0A000 if that may fail.
-fn require_infallible_beside_sets<'e>(
-    values: impl Iterator<Item = &'e ScalarExpression>,
-) -> Result<bool, BindError> {
-    let (with_sets, beside): (Vec<_>, Vec<_>) = values.partition(|value| has_sets(value));
-    if with_sets.is_empty() {
-        return Ok(false);
-    }
-    let late = beside.into_iter().find(|value| !never_fails(value));
-    late.map_or(Ok(true), |value| {
-        let what = "expressions that may fail beside functions of sets";
-        Err(BindError::not_supported(what, value.range))
-    })
-}
-
-fn has_sets(expression: &ScalarExpression) -> bool {
-    let is_set = |one: &ScalarExpression| match &one.kind {
-        ScalarKind::Function { function, .. } => function.returns_set,
-        _ => false,
-    };
-    expression.any(&is_set)
 }
 
 /// Returns how many rows FETCH FIRST ROW wants.

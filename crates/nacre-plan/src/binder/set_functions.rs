@@ -11,9 +11,11 @@ use nacre_types::SqlType;
 use nacre_types::catalog::TypeOid;
 
 use super::Binder;
+use super::set_outputs::has_sets;
 use super::subquery_joins::has_subquery;
+use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    ColumnId, RelationalOperator, ScalarExpression, ScalarKind, SetFunctionColumn,
+    ColumnId, ComputedColumn, RelationalOperator, ScalarExpression, ScalarKind, SetFunctionColumn,
 };
 use crate::error::BindError;
 
@@ -29,8 +31,9 @@ pub(super) fn is_known_set(function: &FunctionEntry) -> bool {
 }
 
 impl Binder<'_> {
-    /// Expands the functions of sets within expressions, which name their columns then. Returns
-    /// the columns of the places in the sets, the innermost first, if these are wanted.
+    /// Expands the functions of sets within expressions, which name their columns then; those of
+    /// `beside` are computed for each row that the last of them are expanded for. Returns the
+    /// columns of the places in the sets, the innermost first, if these are wanted.
     ///
     /// # Errors
     /// 0A000 for arguments with queries.
@@ -38,6 +41,7 @@ impl Binder<'_> {
         &mut self,
         mut root: RelationalOperator,
         mut values: Vec<&mut ScalarExpression>,
+        mut beside: Vec<&mut ScalarExpression>,
         wants_places: bool,
     ) -> Result<(RelationalOperator, Vec<ColumnId>), BindError> {
         let mut places = Vec::new();
@@ -54,8 +58,29 @@ impl Binder<'_> {
                 places.push(place);
                 ordinality = Some(place);
             }
+            if !values.iter().any(|value| has_sets(value)) {
+                root = self.compute_values(root, std::mem::take(&mut beside));
+            }
             root = RelationalOperator::Expand { input: Box::new(root), functions, ordinality };
         }
+    }
+
+    /// Computes expressions, which name their columns then, for all rows.
+    pub(super) fn compute_values(
+        &mut self,
+        root: RelationalOperator,
+        values: Vec<&mut ScalarExpression>,
+    ) -> RelationalOperator {
+        let mut computed: Vec<ComputedColumn> = Vec::with_capacity(values.len());
+        for value in values {
+            let column = self.column_of("beside", value.clone(), &mut computed);
+            value.kind = ScalarKind::Column(column);
+        }
+        if computed.is_empty() {
+            return root;
+        }
+        let (input, keys) = (Box::new(with_computed(root, computed)), Vec::new());
+        RelationalOperator::Sort { input, keys }
     }
 
     fn collect_sets(

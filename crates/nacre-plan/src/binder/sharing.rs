@@ -112,6 +112,7 @@ impl Binder<'_> {
         let reference = CommonReference {
             index: self.common_queries.len(),
             may_fail: !query_never_fails(root),
+            is_whole: false,
             has_one_row: has_exactly_one_row(root),
             key: key_of(root, outputs),
             rows_expected: None,

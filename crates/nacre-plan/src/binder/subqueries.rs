@@ -153,6 +153,11 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Whether a name is that of a query of WITH.
+    pub(super) fn is_common_query(&self, name: &str) -> bool {
+        self.common.iter().any(|own| own.table.name.text == name)
+    }
+
     /// Binds a reference to a query of WITH, if a name is that of one.
     pub(super) fn bind_common_query(
         &mut self,

@@ -12,9 +12,11 @@ use nacre_types::SqlType;
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::recursion::RecursionBlock;
+use super::scope::{OuterScope, Scope};
 use super::subqueries::BoundQuery;
 use crate::algebra::{
-    BoundSubquery, ColumnId, OutputColumn, ScalarExpression, ScalarKind, SubqueryForm,
+    AggregateColumn, BoundSubquery, ColumnId, OutputColumn, ScalarExpression, ScalarKind,
+    SubqueryForm,
 };
 use crate::error::BindError;
 
@@ -127,16 +129,29 @@ impl Binder<'_> {
 
     /// Whether a column is one of a query around the present one: the same for all rows.
     pub(super) fn is_outer_column(&self, column: ColumnId) -> bool {
-        self.outer_scopes.iter().any(|scope| scope.has_column(column))
+        let is_aggregate = |one: &AggregateColumn| one.column == column;
+        self.outer_scopes.iter().any(|outer| outer.scope.has_column(column))
+            || self.outer_aggregates.iter().flatten().any(is_aggregate)
+    }
+
+    /// Has the query that is bound next see the columns of `scope`.
+    pub(super) fn push_outer_scope(
+        &mut self,
+        scope: &Scope,
+        clause: &'static str,
+        allows_aggregates: bool,
+    ) {
+        let (scope, select_count) = (scope.clone(), self.outer_aggregates.len());
+        self.outer_scopes.push(OuterScope { scope, clause, allows_aggregates, select_count });
     }
 
     /// Binds a query that sees the columns of `place`.
-    fn bind_inner_query(
+    pub(super) fn bind_inner_query(
         &mut self,
         query: &QueryExpression,
         place: ExpressionPlace<'_>,
     ) -> Result<BoundQuery, BindError> {
-        self.outer_scopes.push(place.scope.clone());
+        self.push_outer_scope(place.scope, place.clause, place.allows_aggregates);
         let out_of_reach = std::mem::take(&mut self.out_of_reach);
         let block = Some(RecursionBlock::Subquery);
         let bound = self.blocking(block, |binder| binder.bind_query(query));

@@ -19,8 +19,8 @@
 //! ```
 //!
 //! # Invariants
-//! 1. Other queries that may fail are refused: joins may run them for rows that PostgreSQL would
-//!    not.
+//! 1. No other query that may fail is joined, since joins may run it for rows that PostgreSQL would
+//!    not: it is called ([`super::called_queries`]), or refused.
 //! 2. A second row of a scalar query is an error for rows that reach it alone.
 
 use std::collections::HashSet;
@@ -32,11 +32,11 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::folding::decided_value;
 use super::{Binder, COLUMNS_MAX};
-use crate::algebra::conjuncts::{split_conjunction, with_filter};
+use crate::algebra::conjuncts::{has_columns, split_conjunction, with_computed, with_filter};
 use crate::algebra::{
     AggregateColumn, BoundAggregate, BoundSubquery, CaseArm, ColumnId, ColumnSource, CommonForm,
-    CommonQuery, ConstantValue, JoinVariant, OnceReference, QueryColumn, RelationalOperator,
-    ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
+    CommonQuery, ComputedColumn, ConstantValue, JoinVariant, OnceReference, QueryColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 use crate::error::BindError;
 use crate::properties::{
@@ -45,7 +45,7 @@ use crate::properties::{
 };
 
 /// Rows that expressions are evaluated for, with what their queries have been joined to.
-struct SubqueryJoins {
+pub(super) struct SubqueryJoins {
     root: RelationalOperator,
     /// Queries joined, and the column or expression that stands for each.
     known: Vec<(BoundSubquery, ScalarKind)>,
@@ -62,7 +62,7 @@ impl Binder<'_> {
         root: RelationalOperator,
         expressions: Vec<&mut ScalarExpression>,
     ) -> Result<RelationalOperator, BindError> {
-        let mut joins = SubqueryJoins { root, known: Vec::new() };
+        let mut joins = SubqueryJoins::new(root);
         for expression in expressions {
             self.join_within(expression, false, &mut joins)?;
         }
@@ -84,13 +84,19 @@ impl Binder<'_> {
         let mut conjuncts = Vec::new();
         split_conjunction(condition, &mut conjuncts);
         let (mut others, plain): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(has_subquery);
-        let mut joins = SubqueryJoins { root: with_filter(root, plain), known: Vec::new() };
+        let mut joins = SubqueryJoins::new(with_filter(root, plain));
         let mut rest = Vec::new();
         for conjunct in others.drain(..) {
             rest.extend(self.reduce_rows(conjunct, &mut joins)?);
         }
         for (index, conjunct) in rest.iter_mut().enumerate() {
             self.join_within(conjunct, index > 0, &mut joins)?;
+        }
+        let (rest, gates): (Vec<_>, Vec<_>) = rest.into_iter().partition(has_columns);
+        if !gates.is_empty() {
+            // PostgreSQL decides them before the first row, also if there is none.
+            let gate = with_filter(RelationalOperator::SingleRow, gates);
+            joins.join(JoinVariant::Semi, gate, None);
         }
         Ok(with_filter(joins.root, rest))
     }
@@ -115,15 +121,22 @@ impl Binder<'_> {
             SubqueryForm::Scalar(_) => return Ok(Some(conjunct)),
             SubqueryForm::Exists => {
                 let root = without_outputs(subquery.root);
-                require_infallible(&root, conjunct.range)?;
+                // A join as those of FROM, which read what is computed once, too.
+                if !own_query_never_fails(&root) {
+                    return Ok(Some(conjunct));
+                }
                 joins.join(variant, root, None);
             }
             SubqueryForm::Any(test) => {
-                self.join_within(test, false, joins)?;
                 let root = unordered(subquery.root);
-                // A join as those of FROM, which read common queries, too.
-                if is_negated || !never_fails(test) || !own_query_never_fails(&root) {
-                    require_infallible_test(&root, test, conjunct.range)?;
+                let is_possible =
+                    query_never_fails(&root) || !is_negated && own_query_never_fails(&root);
+                if !is_possible {
+                    return Ok(Some(conjunct));
+                }
+                self.join_within(test, false, joins)?;
+                if !never_fails(test) {
+                    return Err(fallible_query(conjunct.range));
                 }
                 if is_negated {
                     for (root, test) in self.unknown_tests(&root, test)? {
@@ -176,17 +189,39 @@ impl Binder<'_> {
         match &subquery.form {
             SubqueryForm::Exists => {
                 let root = without_outputs(subquery.root.clone());
-                require_infallible(&root, range)?;
-                Ok(ScalarKind::Column(self.mark(root, None, joins)))
+                if !query_never_fails(&root) {
+                    return self.exists_where_asked(root, range);
+                }
+                self.join_test(SubqueryForm::Exists, root, joins, range)
             }
             SubqueryForm::Scalar(column) => {
                 let root = unordered(subquery.root.clone());
                 self.join_scalar(root, *column, is_guarded, joins, range)
             }
             SubqueryForm::Any(test) => {
-                let root = unordered(subquery.root.clone());
-                require_infallible_test(&root, test, range)?;
-                let unknown = self.unknown_tests(&root, test)?;
+                let (root, test) = (unordered(subquery.root.clone()), test.clone());
+                if !never_fails(&test) || !query_never_fails(&root) {
+                    return self.any_where_asked(test, root, range);
+                }
+                self.join_test(SubqueryForm::Any(test), root, joins, range)
+            }
+        }
+    }
+
+    /// Joins whether a query has a row, or one for which a test is true; returns that.
+    pub(super) fn join_test(
+        &mut self,
+        form: SubqueryForm,
+        root: RelationalOperator,
+        joins: &mut SubqueryJoins,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        match form {
+            SubqueryForm::Exists | SubqueryForm::Scalar(_) => {
+                Ok(ScalarKind::Column(self.mark(without_outputs(root), None, joins)))
+            }
+            SubqueryForm::Any(test) => {
+                let unknown = self.unknown_tests(&root, &test)?;
                 let is_true = self.mark(root, Some(test.clone()), joins);
                 let mut arms = vec![arm(is_true, SqlValue::Boolean(true), range)];
                 for (root, test) in unknown {
@@ -216,7 +251,10 @@ impl Binder<'_> {
         if is_free && !(never_fails && has_one_row) {
             return Ok(self.compute_once(root, column));
         }
-        require_infallible(&root, range)?;
+        if !never_fails {
+            let form = SubqueryForm::Scalar(column);
+            return self.call_query(BoundSubquery { form, root }, range);
+        }
         let variant = if has_exactly_one_row(&root) && is_free {
             JoinVariant::Inner
         } else if has_one_row {
@@ -233,9 +271,28 @@ impl Binder<'_> {
         Ok(ScalarKind::Column(column))
     }
 
+    /// Returns the number of rows that an expression with queries says: it is computed once.
+    ///
+    /// # Errors
+    /// As [`Self::join_subqueries`].
+    pub(super) fn limit_of_query(
+        &mut self,
+        mut value: ScalarExpression,
+    ) -> Result<ScalarExpression, BindError> {
+        let (sql_type, range) = (value.sql_type, value.range);
+        let root = self.join_subqueries(RelationalOperator::SingleRow, vec![&mut value])?;
+        let column = self.add_query_column("limit", sql_type, range)?;
+        let root = with_computed(root, vec![ComputedColumn { column, value }]);
+        Ok(ScalarExpression::new(self.compute_once(root, column), sql_type, range))
+    }
+
     /// Has a query without columns of others be computed once, so that it fails, or is found to
     /// have several rows, where an expression asks for its value.
-    fn compute_once(&mut self, root: RelationalOperator, column: ColumnId) -> ScalarKind {
+    pub(super) fn compute_once(
+        &mut self,
+        root: RelationalOperator,
+        column: ColumnId,
+    ) -> ScalarKind {
         let index = self.common_queries.len();
         let sql_type = self.columns.get(column).map_or(SqlType::TEXT, |column| column.sql_type);
         self.common_queries.push(CommonQuery {
@@ -303,7 +360,7 @@ impl Binder<'_> {
             side.collect_made_columns(&mut made);
             made
         });
-        let mut joins = sides.map(|root| SubqueryJoins { root, known: Vec::new() });
+        let mut joins = sides.map(SubqueryJoins::new);
         self.join_to_sides(condition, &made, &mut joins)?;
         Ok(joins.map(|side| side.root))
     }
@@ -321,14 +378,27 @@ impl Binder<'_> {
         let mut used = HashSet::new();
         expression.collect_columns(&mut used);
         let side = match made.each_ref().map(|own| !used.is_disjoint(own)) {
-            [true, true] => {
-                let what = "subqueries about both sides in ON of outer joins";
-                return Err(BindError::not_supported(what, expression.range));
-            }
+            [true, true] => return self.ask_for_pairs(expression),
             [true, false] => &mut joins[0],
             [false, _] => &mut joins[1],
         };
         self.join_within(expression, true, side)
+    }
+
+    /// Has a query about both sides of a join be run where its condition asks for it.
+    fn ask_for_pairs(&mut self, expression: &mut ScalarExpression) -> Result<(), BindError> {
+        let ScalarKind::Subquery(subquery) = &expression.kind else { return Ok(()) };
+        let (subquery, range) = ((**subquery).clone(), expression.range);
+        let is_possible = match &subquery.form {
+            SubqueryForm::Scalar(_) => true,
+            SubqueryForm::Exists => own_query_never_fails(&subquery.root),
+            SubqueryForm::Any(test) => never_fails(test) && own_query_never_fails(&subquery.root),
+        };
+        if !is_possible {
+            return Err(fallible_query(range));
+        }
+        expression.kind = self.call_query(subquery, range)?;
+        Ok(())
     }
 
     /// Joins whether a query has a row for which a condition is true; returns the column.
@@ -400,7 +470,15 @@ impl Binder<'_> {
 }
 
 impl SubqueryJoins {
-    fn join(
+    pub(super) fn new(root: RelationalOperator) -> Self {
+        Self { root, known: Vec::new() }
+    }
+
+    pub(super) fn into_root(self) -> RelationalOperator {
+        self.root
+    }
+
+    pub(super) fn join(
         &mut self,
         variant: JoinVariant,
         right: RelationalOperator,
@@ -433,22 +511,8 @@ fn least_function(sql_type: SqlType) -> Option<&'static FunctionEntry> {
     functions_named(name).find(|entry| entry.arguments == [oid])
 }
 
-fn require_infallible(root: &RelationalOperator, range: SourceRange) -> Result<(), BindError> {
-    if query_never_fails(root) {
-        return Ok(());
-    }
-    Err(BindError::not_supported("subqueries in expressions that may fail", range))
-}
-
-fn require_infallible_test(
-    root: &RelationalOperator,
-    test: &ScalarExpression,
-    range: SourceRange,
-) -> Result<(), BindError> {
-    if !never_fails(test) {
-        return Err(BindError::not_supported("subqueries in expressions that may fail", range));
-    }
-    require_infallible(root, range)
+fn fallible_query(range: SourceRange) -> BindError {
+    BindError::not_supported("subqueries in expressions that may fail", range)
 }
 
 /// Returns a query of which nothing but whether it has rows is wanted.
@@ -473,7 +537,7 @@ fn without_outputs(root: RelationalOperator) -> RelationalOperator {
 }
 
 /// Returns a query whose rows may come in any order.
-fn unordered(root: RelationalOperator) -> RelationalOperator {
+pub(super) fn unordered(root: RelationalOperator) -> RelationalOperator {
     match root {
         RelationalOperator::Sort { input, .. } => unordered(*input),
         other => other,

@@ -68,7 +68,7 @@ impl Binder<'_> {
         let Some((_, name)) = calls.first().copied() else {
             return Err(BindError::not_supported("this form of functions in FROM", range));
         };
-        self.outer_scopes.push(before.clone());
+        self.push_outer_scope(before, "functions in FROM", false);
         let bound = match &calls[..] {
             [(call, name)] => self.bind_rows_of_call(call, name, *has_ordinality, range),
             _ => self.bind_side_by_side(&calls, *has_ordinality, range),

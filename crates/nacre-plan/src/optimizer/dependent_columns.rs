@@ -150,6 +150,7 @@ fn collect(operator: &RelationalOperator, into: &mut Vec<ColumnDependency>) {
         }
         RelationalOperator::Window { input, .. }
         | RelationalOperator::Expand { input, .. }
+        | RelationalOperator::Sample { input, .. }
         | RelationalOperator::Sort { input, .. }
         | RelationalOperator::Limit { input, .. } => collect(input, into),
         RelationalOperator::SingleRow

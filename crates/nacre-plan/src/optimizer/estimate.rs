@@ -17,6 +17,9 @@ use crate::algebra::{
 };
 use crate::definition::RelationDefinition;
 
+/// The part of a table that TABLESAMPLE is expected to choose.
+const SAMPLED_PART: f64 = 0.1;
+
 /// Rows of a relation up to which values of which nothing is known are taken for different ones.
 const ALL_DISTINCT_ROWS: f64 = 100.0;
 /// Values that a function of sets is expected to give for a row.
@@ -97,11 +100,11 @@ impl<'s> RowEstimator<'s> {
                 let of_set = |set: &Vec<usize>| set.iter().filter_map(source).collect::<Vec<_>>();
                 let rows = sets.iter().map(|set| self.groups(&of_set(set), input)).sum();
                 let columns = keys.iter().map(|key| key.column);
-                for column in columns.chain(aggregates.iter().map(|one| one.column)) {
-                    self.profiles.set(column, unknown_profile(rows));
-                }
+                let columns = columns.chain(aggregates.iter().map(|one| one.column));
+                columns.for_each(|column| self.profiles.set(column, unknown_profile(rows)));
                 rows
             }
+            RelationalOperator::Sample { .. } => input * SAMPLED_PART,
             RelationalOperator::Sort { .. } => input,
             RelationalOperator::Limit { count, .. } => limited_rows(count.as_ref(), input),
             RelationalOperator::SetOperation { variant, columns, inputs: all } => {

@@ -18,7 +18,8 @@
 //!
 //! # Invariants
 //! 1. What no way is known for stays dependent: right and full joins of dependent sides.
-//! 2. Only queries that never fail are within expressions, so they may be evaluated for more rows.
+//! 2. Only queries that never fail are joined to expressions, so they may be evaluated for more
+//!    rows. Those that are called may fail: they are evaluated for domains alone.
 //! # Source
 //! Neumann, Kemper: "Unnesting arbitrary queries", BTW 2015; Neumann: "Improving unnesting of
 //! complex queries", BTW 2025.
@@ -37,9 +38,22 @@ use crate::algebra::{
 };
 use nacre_types::SqlType;
 
+/// For which rows right sides are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnnestingRule {
+    /// Also for such as the left side does not have.
+    AnyRows,
+    /// For those of the left side alone, since right sides may fail.
+    RowsAlone,
+}
+
 /// Makes the dependent joins of a plan independent.
-pub(super) fn unnest(root: &mut RelationalOperator, columns: &mut QueryColumns) {
-    root.inputs_mut().into_iter().for_each(|input| unnest(input, columns));
+pub(super) fn unnest(
+    root: &mut RelationalOperator,
+    columns: &mut QueryColumns,
+    rule: UnnestingRule,
+) {
+    root.inputs_mut().into_iter().for_each(|input| unnest(input, columns, rule));
     let RelationalOperator::Join { variant, left, right, condition } = root else { return };
     let free = right.free_columns();
     if free.is_empty() {
@@ -63,7 +77,10 @@ pub(super) fn unnest(root: &mut RelationalOperator, columns: &mut QueryColumns) 
         above: Vec::new(),
         outer,
     };
-    *root = join.unnested(columns);
+    *root = match rule {
+        UnnestingRule::AnyRows => join.unnested(columns),
+        UnnestingRule::RowsAlone => join.over_domain(columns),
+    };
 }
 
 /// A join whose right side has columns of the left one.

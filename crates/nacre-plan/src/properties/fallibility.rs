@@ -68,7 +68,8 @@ pub(crate) fn query_never_fails(operator: &RelationalOperator) -> bool {
     is_infallible_query(operator, false)
 }
 
-/// As [`query_never_fails`], but for common queries that it reads.
+/// As [`query_never_fails`], but for common queries that it reads, and values that are computed
+/// once: what a join of FROM reads, too.
 pub(crate) fn own_query_never_fails(operator: &RelationalOperator) -> bool {
     is_infallible_query(operator, true)
 }
@@ -98,7 +99,7 @@ fn is_infallible_query(operator: &RelationalOperator, allows_common: bool) -> bo
         }
         _ => true,
     };
-    let rule = FallibilityRule { allows_digits: true, ..FallibilityRule::default() };
+    let rule = FallibilityRule { allows_digits: true, allows_once: allows_common };
     is_own
         && operator.expressions().into_iter().all(|one| is_infallible(one, rule))
         && operator.inputs().into_iter().all(|input| is_infallible_query(input, allows_common))
@@ -145,7 +146,9 @@ fn is_infallible(expression: &ScalarExpression, rule: FallibilityRule) -> bool {
             return inner.children().into_iter().all(|one| is_infallible(one, rule));
         }
         ScalarKind::Once(_) => rule.allows_once,
-        ScalarKind::OnlyValue { .. }
+        // It may be dear, too.
+        ScalarKind::Call { .. }
+        | ScalarKind::OnlyValue { .. }
         | ScalarKind::UnknownLiteral(_)
         | ScalarKind::Aggregate(_)
         | ScalarKind::Subquery(_)

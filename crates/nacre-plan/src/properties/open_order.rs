@@ -1,14 +1,14 @@
-//! Queries whose answer depends on an order of rows that is open.
+//! Queries whose answer depends on an order of rows that is open, or on chance.
 
 use nacre_functions::catalog::FunctionKind;
 
 use crate::algebra::{RelationalOperator, WindowColumn, WindowFrameUnit};
 
-/// Whether an answer depends on the order of rows where that is open: which ones LIMIT keeps, and
-/// what window functions find that tell peers apart.
+/// Whether an answer depends on the order of rows where that is open: which ones LIMIT keeps and
+/// TABLESAMPLE chooses, and what window functions find that tell peers apart.
 pub(crate) fn has_open_order(operator: &RelationalOperator) -> bool {
     let is_open = match operator {
-        RelationalOperator::Limit { .. } => true,
+        RelationalOperator::Limit { .. } | RelationalOperator::Sample { .. } => true,
         RelationalOperator::Window { functions, .. } => functions.iter().any(tells_peers_apart),
         _ => false,
     };

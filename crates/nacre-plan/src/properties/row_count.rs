@@ -82,6 +82,7 @@ fn is_unique(
         }
         RelationalOperator::Compute { input, .. }
         | RelationalOperator::Window { input, .. }
+        | RelationalOperator::Sample { input, .. }
         | RelationalOperator::Sort { input, .. } => is_unique(input, made, fixed),
         RelationalOperator::Join { variant, left, right, condition } => match variant {
             JoinVariant::Semi | JoinVariant::Anti | JoinVariant::Single | JoinVariant::Mark(_) => {

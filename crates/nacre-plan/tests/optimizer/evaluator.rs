@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use nacre_plan::algebra::{
-    AggregateColumn, BoundSortKey, ColumnId, CommonForm, JoinVariant, QueryPlan,
+    AggregateColumn, BoundSortKey, ColumnId, CommonForm, CommonQuery, JoinVariant, QueryPlan,
     RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SetVariant, TruthValue,
 };
 use nacre_types::SqlValue;
@@ -25,6 +25,9 @@ type EvaluationResult<T> = Result<T, EvaluationFailure>;
 thread_local! {
     /// Values that are computed once, by the places of their queries.
     static ONCE: RefCell<BTreeMap<usize, EvaluationResult<CellValue>>> =
+        const { RefCell::new(BTreeMap::new()) };
+    /// Queries that are called, by their places, and the tables that they read.
+    static CALLED: RefCell<BTreeMap<usize, (CommonQuery, TableRows)>> =
         const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -65,7 +68,13 @@ pub(crate) fn answer(
 ) -> EvaluationResult<Vec<Vec<CellValue>>> {
     let mut tables = tables.clone();
     ONCE.with_borrow_mut(BTreeMap::clear);
+    CALLED.with_borrow_mut(BTreeMap::clear);
     for (index, query) in plan.common.iter().enumerate() {
+        if let CommonForm::Call(_) = query.form {
+            let called = (query.clone(), tables.clone());
+            CALLED.with_borrow_mut(|queries| queries.insert(index, called));
+            continue;
+        }
         let rows = rows_of(&query.root, &query.outputs, &tables);
         if query.form == CommonForm::Value {
             let value = rows.and_then(|rows| match &rows[..] {
@@ -82,6 +91,15 @@ pub(crate) fn answer(
     let mut rows = rows_of(&plan.root, &outputs, &tables)?;
     rows.sort();
     Ok(rows)
+}
+
+/// Runs the query at a place for one row of arguments.
+fn call(index: usize, arguments: Vec<CellValue>) -> EvaluationResult<CellValue> {
+    let (query, mut tables) = CALLED.with_borrow(|queries| queries[&index].clone());
+    let row = std::iter::once(Some(0)).chain(arguments).collect();
+    tables.insert(common_name(index), vec![row]);
+    let rows = rows_of(&query.root, &query.outputs, &tables)?;
+    Ok(rows.first().and_then(|row| row[1]))
 }
 
 /// Returns what the rows of a query that is computed once are called among the tables.
@@ -165,11 +183,7 @@ fn evaluate(
             let rows = rows.into_iter().skip(offset).take(count).collect();
             Ok(EvaluatedRows { columns, rows })
         }
-        RelationalOperator::GroupingSets { .. }
-        | RelationalOperator::Series { .. }
-        | RelationalOperator::Expand { .. } => {
-            panic!("no query here has grouping sets or functions of sets")
-        }
+        _ => panic!("no query here has grouping sets, functions of sets or samples"),
     }
 }
 
@@ -447,6 +461,10 @@ fn value(
         ScalarKind::Constant(value) => constant(&value.0),
         ScalarKind::Cast { operand, .. } | ScalarKind::Proven(operand) => of(operand)?,
         ScalarKind::Once(reference) => ONCE.with_borrow(|values| values[&reference.index])?,
+        ScalarKind::Call { index, arguments, .. } => {
+            let arguments: EvaluationResult<Vec<CellValue>> = arguments.iter().map(of).collect();
+            call(*index, arguments?)?
+        }
         ScalarKind::OnlyValue { value, count } => match of(count)? {
             Some(2..) => return Err(EvaluationFailure),
             _ => of(value)?,

@@ -108,6 +108,7 @@ impl<'p> PlanPrinter<'p> {
             }
             RelationalOperator::Compute { input, .. }
             | RelationalOperator::Expand { input, .. }
+            | RelationalOperator::Sample { input, .. }
             | RelationalOperator::Aggregate { input, .. }
             | RelationalOperator::Window { input, .. }
             | RelationalOperator::GroupingSets { input, .. }

@@ -32,8 +32,12 @@ use crate::planner::Planner;
 use crate::settings::EngineChoice;
 use crate::transaction::Moment;
 
-/// Longest text that is parsed here, on the thread of the session; longer ones take the other road.
-const TEXT_BYTES_MAX: usize = 16 << 10;
+/// Most bytes of words in a text that is planned here, on the thread of the session; longer ones
+/// take the other road.
+const WORD_BYTES_MAX: usize = 16 << 10;
+
+/// Longest text with the blanks between its words.
+const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// A query that can run.
 #[derive(Debug)]
@@ -70,7 +74,7 @@ impl PlanningClock {
 impl ParsedQuery {
     /// Returns a statement's query, if it is one, or EXPLAIN of one.
     pub(crate) fn of(sql: &str) -> Option<Self> {
-        if sql.len() > TEXT_BYTES_MAX {
+        if is_long(sql) {
             return None;
         }
         let begun = Instant::now();
@@ -87,6 +91,12 @@ impl ParsedQuery {
         };
         Some(Self { query, explain, parsing: begun.elapsed() })
     }
+}
+
+/// Whether a text is too long to be planned here. Indentation costs nothing.
+fn is_long(sql: &str) -> bool {
+    let words = || sql.split_ascii_whitespace().map(str::len).sum::<usize>();
+    sql.len() > WORD_BYTES_MAX && (sql.len() > TEXT_BYTES_MAX || words() > WORD_BYTES_MAX)
 }
 
 /// Compiles a query; `None` if the other engine has to run it.
@@ -223,7 +233,8 @@ fn is_stored_answer(node: &PlanNode) -> bool {
             if let PlanNode::Map(map) = input {
                 input = map.input.operator();
             }
-            let is_whole = matches!(input, PlanNode::Scan(scan) if scan.predicates.is_empty());
+            let is_all = |scan: &ScanNode| scan.predicates.is_empty() && scan.sample.is_none();
+            let is_whole = matches!(input, PlanNode::Scan(scan) if is_all(scan));
             aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
         }
         PlanNode::Common(common) => is_stored_answer(&common.input),
@@ -234,6 +245,7 @@ fn is_stored_answer(node: &PlanNode) -> bool {
         | PlanNode::Join(_)
         | PlanNode::Rows(_)
         | PlanNode::Append(_)
+        | PlanNode::Stepped(_)
         | PlanNode::Repeat(_)
         | PlanNode::Expand(_)
         | PlanNode::Once(_)
@@ -259,6 +271,7 @@ fn note_reads(node: &PlanNode, moment: &Moment) {
         PlanNode::Window(window) => note_reads(&window.input, moment),
         PlanNode::Sort(sort) => note_reads(&sort.input, moment),
         PlanNode::Limit(limit) => note_reads(&limit.input, moment),
+        PlanNode::Stepped(stepped) => note_reads(&stepped.input, moment),
         PlanNode::Rows(_) | PlanNode::Series(_) | PlanNode::CommonScan(_) => {}
         PlanNode::Common(common) => {
             common.queries.iter().for_each(|query| note_reads(query, moment));

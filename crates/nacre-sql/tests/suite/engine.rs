@@ -486,3 +486,24 @@ fn counts_and_extremes_of_whole_tables_come_from_stored_aggregates() {
         assert!(plan.contains("Engine: datafusion"), "{plan}");
     }
 }
+
+/// One of TPC-DS with a list of 400 texts, a line each, ran in DataFusion, 2026-11-26.
+#[test]
+fn indentation_does_not_count_to_the_length_of_a_text() {
+    let connection = filled();
+    choose(&connection, "nacre");
+    let blanks = " ".repeat(100);
+    let names: Vec<String> = (0..400).map(|n| format!("'name{n}'")).collect();
+    let indented =
+        format!("select count(*) from t where name in ({})", names.join(&format!(",\n{blanks}")));
+    assert!(indented.len() > 40_000);
+    let dense = indented.replace(&blanks, "");
+    let answer = |sql: &str| match connection.run(sql).unwrap() {
+        Answer::Rows(_, rows) => rows,
+        Answer::Tag(tag) => panic!("{tag}"),
+    };
+    assert_eq!(answer(&indented), answer(&dense));
+    let long = format!("select {}", vec!["1 + 1"; 5_000].join(", "));
+    let error = connection.run(&long).unwrap_err();
+    assert_eq!(error.sqlstate(), "0A000");
+}

@@ -149,6 +149,7 @@ fn expression_hash(
         }
         ScalarKind::Function { function, .. } => function.oid.hash(&mut hasher),
         ScalarKind::Once(reference) => reference.index.hash(&mut hasher),
+        ScalarKind::Call { index, .. } => index.hash(&mut hasher),
         _ => {}
     }
     for child in expression.children() {

@@ -124,8 +124,7 @@ impl PushingPass<'_> {
                 let PushedOperator { operator, domain } = self.push(input)?;
                 let mut columns = columns.clone();
                 columns.iter_mut().for_each(|one| one.value.rename(&domain));
-                let operator = with_computed(operator, columns);
-                Some(PushedOperator { operator, domain })
+                Some(PushedOperator { operator: with_computed(operator, columns), domain })
             }
             RelationalOperator::Expand { input, functions, ordinality } => {
                 let PushedOperator { operator, domain } = self.push(input)?;
@@ -135,6 +134,12 @@ impl PushingPass<'_> {
                 let (input, ordinality) = (Box::new(operator), *ordinality);
                 let operator = RelationalOperator::Expand { input, functions, ordinality };
                 Some(PushedOperator { operator, domain })
+            }
+            RelationalOperator::Sort { input, keys } if keys.is_empty() => {
+                let pushed = self.push(input)?;
+                let (input, keys) = (Box::new(pushed.operator), Vec::new());
+                let operator = RelationalOperator::Sort { input, keys };
+                Some(PushedOperator { operator, ..pushed })
             }
             // Rows of a query within an expression have no order, but where LIMIT takes some.
             RelationalOperator::Sort { input, .. } if !self.is_ordered => self.push(input),
@@ -166,6 +171,7 @@ impl PushingPass<'_> {
             RelationalOperator::SingleRow
             | RelationalOperator::Sort { .. }
             | RelationalOperator::Scan { .. }
+            | RelationalOperator::Sample { .. }
             | RelationalOperator::CommonScan { .. }
             | RelationalOperator::Series { .. }
             | RelationalOperator::GroupingSets { .. } => None,

@@ -1,0 +1,246 @@
+//! What is computed for the rows alone that PostgreSQL asks for: below LIMIT, beside functions of
+//! sets, in subqueries that may fail; and samples. Beside a PostgreSQL 15 server where its programs
+//! are.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
+
+#[path = "support/postgres.rs"]
+mod postgres;
+#[allow(dead_code, reason = "what other tests need of it")]
+#[path = "../../nacre-functions/tests/server/mod.rs"]
+mod server;
+mod support;
+
+use postgres::compare;
+use support::statements::TestDatabase;
+
+/// Functions of sets beside what may fail.
+const SETS: &[&str] = &[
+    "select a + 1, generate_series(1, 3) from t where id < 5",
+    "select 10 / (id - 20), generate_series(1, 2) from t where id < 5",
+    "select 10 / (id - 2), generate_series(1, 2) from t where id < 5",
+    "select 10 / (id - 2), generate_series(1, id - 2) from t where id < 5",
+    "select 10 / (id - 2), generate_series(1, id - 2) + 1 from t where id < 5",
+    "select 10 / (id - 2), generate_series(1, id - 2) + 1 from t where id < 5 and id <> 2 \
+     order by 1",
+    "select 10 / (id - 2), generate_series(1, id - 2) + 1 from t where id < 5 order by id",
+    "select 1 / (id % 3) as q, generate_series(1, id % 3) from t",
+    "select generate_series(1, id % 3) from t order by 1 / (id % 3)",
+    "select generate_series(1, id % 3) + 0 from t order by 1 / (id % 3 + 1), 1",
+    "select 6 / (id - 9), generate_series(1, generate_series(1, 2)) from t where id < 4",
+    "select 6 / (id - 2), generate_series(1, generate_series(1, id - 2)) from t where id < \
+     4",
+    "select distinct id / 2 + 1000, generate_series(1, 2) from t where id < 9",
+    "select id / 2 + 1000, generate_series(1, 2) from t where id < 9 limit 3",
+    "select 10 / (id - 2), generate_series(1, 2) from t limit 4",
+    "select 10 / (id - 2), generate_series(1, 2) from t limit 5",
+];
+
+/// LIMIT above what may fail, and LIMIT and OFFSET of queries.
+const LIMITS: &[&str] = &[
+    "select id from t where 10 / (id - 5) < 100 limit 4",
+    "select id from t where 10 / (id - 5) < 100 limit 6",
+    "select 1::bigint union all select (select max(1 / (id - 4)) from t) limit 1",
+    "select 1::bigint union all select (select max(1 / (id - 4)) from t) limit 2",
+    "select 1::bigint union all select max(1 / (id - 4)) from t limit 1",
+    "select 1::bigint as x union all select 1 / (id - 4) from t limit 3",
+    "select 1::bigint as x union all select 1 / (id - 4) from t limit 9",
+    "select x + 1 from (select 1::bigint as x union all select 1 / (id - 4) from t) s limit \
+     3",
+    "select t.id from t left join (select id, s from t) u on u.id = t.id where 10 / (t.id - \
+     5) < 100 limit 3",
+    "select id from t limit (select -1)",
+    "select id from t limit -1",
+    "select id from t where id < 0 limit (select -1)",
+    "select id from t where id < 0 offset (select -1)",
+    "select count(*) from (select id from t limit (select null::bigint)) s",
+];
+
+/// Aggregates of the query around the one that they are written in.
+const OUTER_AGGREGATES: &[&str] = &[
+    "select (select max(o.id) from t i where i.id = 1) from t o",
+    "select (select max(o.id) from t i where i.id = 1), a from t o group by a",
+    "select a, (select sum(o.n) from t i where i.id = o.a) from t o group by a",
+    "select a from t o group by a having (select count(o.k) > 10 from t i where i.id = 1)",
+    "select a, (select max(o.id) + count(*) from t i) from t o group by a",
+    "select (select 1 from t i where i.id = max(o.id)) from t o where id < 30",
+    "select (select sum(o.id + i.id) from t i) from t o where id < 3",
+    "select max((select max(o.id) from t i)) from t o",
+    "select 1 from t o where (select max(o.id) from t i where id = 1) > 3",
+    "select (select (select max(o.id) from t j where j.id = 1) from t i where i.id = 1) \
+     from t o",
+    "select a, (select string_agg(o.s, ',' order by o.id) from t i where i.id = 1) from t o \
+     where id < 40 group by a",
+    "select id from t order by id limit (select 3)",
+    "select id from t order by id limit (select count(*) from t where id < 5) offset \
+     (select 2)",
+    "select id from t order by id limit (select max(id) from t where id < 3) + 1",
+    "select id from t order by id limit (select 1 / (min(id)) from t)",
+    "select sum(n) from t, (select substring(s, 1, 2) as z from t where substring(s, 1, 5) \
+     in ('apple', 'banan') intersect select s from (select substring(s, 1, 5) as s, \
+     count(*) as c from t, (select a from t) q where t.a = q.a and o group by s having \
+     count(*) > 10) x) v where substring(t.s, 1, 1) = substring(v.z, 1, 1) limit 100",
+];
+
+/// Arrays of queries, slices, and VARIADIC.
+const ARRAYS: &[&str] = &[
+    "select array_length(array(select id from t where id < 5), 1)",
+    "select array_to_string(array(select id from t where id < 5 order by id desc), ',')",
+    "select array_to_string(array(select id from t where id < 0), ','), \
+     cardinality(array(select id from t where id < 0))",
+    "select id, array_to_string(array(select i.id from t i where i.a = t.a order by i.id), \
+     ',') from t where id < 20",
+    "select id from t where id = any (array(select a from t where a > 3))",
+    "select array_to_string((array[[1,2,3],[4,5,6],[7,8,9]])[2:3][1:2], ',')",
+    "select array_to_string((array[[1,2,3],[4,5,6]])[2:2], ','), \
+     array_ndims((array[[1,2,3],[4,5,6]])[2:2])",
+    "select cardinality((array[[1,2,3],[4,5,6]])[3:4][1:2]), \
+     cardinality((array[1,2,3])[1:2][1:1])",
+    "select concat(variadic array[1, null, 3]), concat_ws(',', variadic array['a', null, \
+     'b']), format('%s-%s', variadic array[1, 2])",
+    "select num_nulls(variadic array[1, null, 3]), num_nonnulls(variadic array[1, null]), \
+     concat(variadic null::int[]) is null",
+    "select concat(variadic 3)",
+    "select concat_ws(s, variadic string_to_array(s, 'a')) from t where id < 9",
+];
+
+/// Subqueries that may fail, and those about pairs of rows.
+const SUBQUERIES: &[&str] = &[
+    "select id from t where exists (select 1 / (id - 3) from t) and id < 3",
+    "select id, (select 10 / (u.id - 7) from t u where u.id = t.id + 1) from t where id < 5",
+    "select id, (select 10 / (u.id - 7) from t u where u.id = t.id + 1) from t where id < 9",
+    "select id, case when id < 5 then (select 10 / (u.id - 7) from t u where u.id = t.id + \
+     1) end from t where id < 9",
+    "select id, (select sum(10 / (u.id - 7)) from t u where u.id < t.id) from t where id < \
+     7",
+    "select id, (select sum(10 / (u.id - 7)) from t u where u.a = t.a and u.id < 7) from t \
+     where id < 50",
+    "select id from t where (select 10 / (u.id - 70) from t u where u.id = t.id + 1) < 0 \
+     and id < 9",
+    "select id, (select u.n * 1.5 from t u where u.id = t.id + 1) + 1 from t where id < 9",
+    "select id, (select u.s || '!' from t u where u.id = t.id) from t where id < 9",
+    "select id, upper((select u.s || left(u.s, -(u.id / 100)::int) from t u where u.id = \
+     t.id)) from t where id < 9",
+    "select id from t where a in (select 10 / (id - 1000) from t) and id < 50",
+    "select id from t where a in (select 10 / (id - 100) from t) and id < 50",
+    "select id from t where a not in (select 10 / (id - 1000) from t where id < 3) and id < \
+     50",
+    "select id, a in (select 10 / (id - 1000) from t) from t where id < 10",
+    "select id from t where exists (select 1 from t where 10 / (id - 1000) < 5) and id < 4",
+    "select id, exists (select 1 from t where 10 / (id - 100) < 5) from t where id < 4",
+    "select count(*) from t where (select max(1 / (id + 1)) from t) > 3",
+    "select count(*) from t where (select max(1 / (id + 1)) from t) > 0",
+    "select count(*) from t where (select max(1 / (id - 3)) from t) > 0",
+    "select id from t where (select 2 from t where id = 3) = 2 and id < 3",
+    "select id from t where (select 2 from t) = 2 and id < 3",
+    "select p.id, q.id from t p left join t q on q.id = p.id + 1 and exists (select from t \
+     i where i.a = p.a and i.k = q.k) where p.id < 30",
+    "select p.id, q.id from t p left join t q on q.a = (select max(i.a) from t i where i.id \
+     < p.id and i.k = q.k) where p.id < 20 and (q.id is null or q.id < 60)",
+    "select p.id, q.id from t p full join t q on p.id = q.id and p.a in (select i.a from t \
+     i where i.k = q.k) where p.id < 20 or q.id < 20",
+    "select id from t where a in (select a from t where k = (select k from t where id = 8)) \
+     and id < 100",
+    "select id from t where exists (select from t u where u.a = t.a and u.k = (select k \
+     from t where id = 8)) and id < 100",
+    "select id from t where a in (select a from t where k = (select k from t)) and id < 100",
+];
+
+/// Statements that are refused: PostgreSQL computes less, or more.
+const REFUSED: &[&str] = &[
+    "select id from t where exists (select from t u where u.a = t.a and 10 / (u.id - 7) > 0)",
+    "select id from t where a in (select 10 / (u.id - 7) from t u where u.k = t.k)",
+    "select id from t where id < 5 and a > any (select 10 / (u.id - 7) from t u)",
+    "select id, (select i.id from t i order by i.id limit o.k) from t o",
+    "select id from t where 1 / (id + 1) > 0 and (select max(1 / (id + 1)) from t) > 3",
+    "select t.id from t left join (select 1 / (id - 4) as v, id from t) s on s.id = -t.id and \
+     s.v > 0 limit 1",
+    "select id from t tablesample bernoulli ((select 5))",
+];
+
+#[test]
+fn answers_are_those_of_postgresql() {
+    let (database, rows) = TestDatabase::of_rows(400, 300, 200);
+    let all = [SETS, LIMITS, OUTER_AGGREGATES, ARRAYS, SUBQUERIES].concat();
+    let statements: Vec<String> = all.iter().map(|&sql| sql.to_owned()).collect();
+    if let Some(count) = compare(&database, &rows, &statements) {
+        assert!(count * 2 > statements.len(), "{count} have rows");
+    }
+    for sql in &statements {
+        // Without a server, too, nothing is refused.
+        let refused = database.run_optimized(sql).err();
+        let refused = refused.filter(|error| error.starts_with("not supported"));
+        assert_eq!(refused, None, "{sql}");
+    }
+}
+
+#[test]
+fn what_postgresql_computes_for_other_rows_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for sql in REFUSED {
+        let error = database.run_optimized(sql).expect_err(sql);
+        assert!(error.starts_with("not supported"), "{sql}: {error}");
+    }
+}
+
+/// The rows before an error are there, frozen or not, whatever vector it is in.
+#[test]
+fn an_error_comes_behind_all_rows_before_it() {
+    let (database, _) = TestDatabase::of_rows(20_000, 17_000, 9_000);
+    for failing in [1, 8_191, 8_192, 9_000, 17_001, 19_999] {
+        let sql = |count| format!("select id from t where 1 / (id - {failing}) < 2 limit {count}");
+        // All rows but the one that fails are wanted.
+        let rows = database.run_optimized(&sql(failing)).unwrap();
+        assert_eq!(rows.len(), failing, "{failing}");
+        let error = database.run_optimized(&sql(failing + 1)).unwrap_err();
+        assert_eq!(error, "division by zero", "{failing}");
+    }
+}
+
+#[test]
+fn samples_are_a_part_of_the_rows() {
+    let (database, _) = TestDatabase::of_rows(20_000, 15_000, 5_000);
+    let count = |sql: &str| -> usize {
+        database.run_optimized(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).len()
+    };
+    for method in ["bernoulli", "system"] {
+        let half = count(&format!("select id from t tablesample {method} (50) repeatable (3)"));
+        assert!((7_000..13_000).contains(&half), "{method}: {half}");
+        assert_eq!(count(&format!("select id from t tablesample {method} (100)")), 20_000);
+        assert_eq!(count(&format!("select id from t tablesample {method} (0)")), 0);
+    }
+}
+
+#[test]
+fn a_seed_says_which_rows_a_sample_has() {
+    let (database, _) = TestDatabase::of_rows(20_000, 15_000, 5_000);
+    let ids = |seed: &str, condition: &str| {
+        let sql = format!(
+            "select id from t tablesample bernoulli (10) repeatable ({seed}) where {condition} \
+             order by id"
+        );
+        database.run_optimized(&sql).unwrap()
+    };
+    assert_eq!(ids("1.5", "true"), ids("1.5", "true"));
+    assert_ne!(ids("1.5", "true"), ids("2.5", "true"));
+    // Conditions leave out rows of the sample, also where they leave out chunks.
+    let late: Vec<_> = ids("1.5", "true").into_iter().filter(|row| row[0].len() == 5).collect();
+    assert_eq!(ids("1.5", "id >= 10000"), late);
+}
+
+#[test]
+fn impossible_samples_are_errors() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for (sample, message) in [
+        ("bernoulli (101)", "sample percentage must be between 0 and 100"),
+        ("system (-0.5)", "sample percentage must be between 0 and 100"),
+        ("bernoulli (null)", "TABLESAMPLE parameter cannot be null"),
+        ("system (5) repeatable (null)", "TABLESAMPLE REPEATABLE parameter cannot be null"),
+        ("heap (5)", "tablesample method heap does not exist"),
+        ("system (5, 6)", "tablesample method system requires 1 argument, not 2"),
+        ("system (date '2024-01-01')", "argument of TABLESAMPLE must be type real, not type date"),
+    ] {
+        let sql = format!("select id from t tablesample {sample}");
+        assert_eq!(database.run_optimized(&sql).unwrap_err(), message, "{sql}");
+    }
+}

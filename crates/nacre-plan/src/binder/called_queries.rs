@@ -1,0 +1,236 @@
+//! Queries that are run for the rows for which an expression asks for their value, not joined to
+//! them: they may fail, and PostgreSQL runs them for no other rows.
+//!
+//! ```text
+//! select case when a > 0 then (select 1 / u.b from u where u.k = t.k) end from t
+//! call of [number, value] <- Single join (rows of arguments [number, k], u where u.b = k)
+//! ```
+//!
+//! Each call gets a vector of rows, whose arguments are those columns of the row that the query
+//! has. So are queries about both sides of an outer join, which are asked for pairs.
+
+use std::collections::HashSet;
+
+use nacre_syntax::SourceRange;
+use nacre_types::{SqlType, SqlValue};
+
+use super::Binder;
+use super::subquery_joins::{SubqueryJoins, unordered};
+use crate::algebra::conjuncts::with_computed;
+use crate::algebra::{
+    BoundSubquery, ColumnId, ColumnRenaming, ColumnSource, CommonForm, CommonQuery,
+    CommonReference, ComputedColumn, ConstantValue, JoinVariant, OutputColumn, QueryColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SubqueryForm,
+};
+use crate::error::BindError;
+use crate::properties::{
+    has_one_row_at_most, never_fails, own_query_never_fails, query_never_fails,
+};
+
+/// Rows of arguments, as a query that is called reads them.
+struct ArgumentRows {
+    scan: RelationalOperator,
+    /// The column of the number of a row.
+    number: ColumnId,
+    /// Columns of the query around it, and those that stand for them.
+    renaming: ColumnRenaming,
+    arguments: Vec<ScalarExpression>,
+}
+
+impl Binder<'_> {
+    /// Has a query be run where an expression asks for its value.
+    ///
+    /// # Errors
+    /// 0A000 for one that PostgreSQL may end before it fails.
+    pub(super) fn call_query(
+        &mut self,
+        subquery: BoundSubquery,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        let BoundSubquery { mut form, mut root } = subquery;
+        let may_fail = !query_never_fails(&root)
+            || matches!(form, SubqueryForm::Scalar(_)) && !has_one_row_at_most(&root);
+        let mut outer = root.free_columns();
+        if let SubqueryForm::Any(test) = &form {
+            let mut made = HashSet::new();
+            root.collect_made_columns(&mut made);
+            let mut used = HashSet::new();
+            test.collect_columns(&mut used);
+            outer.extend(used.difference(&made));
+        }
+        let ArgumentRows { scan, number, renaming, arguments } =
+            self.argument_rows(outer, range)?;
+        root.rename(&renaming);
+        if let SubqueryForm::Any(test) = &mut form {
+            test.rename(&renaming);
+        }
+        let mut joins = SubqueryJoins::new(scan);
+        let (kind, sql_type) = match &form {
+            SubqueryForm::Scalar(column) => {
+                let sql_type = self.columns.get(*column).map(|column| column.sql_type);
+                let is_single = !has_one_row_at_most(&root);
+                let variant = if is_single { JoinVariant::Single } else { JoinVariant::Left };
+                self.columns.make_nullable(*column);
+                // Its columns are computed for all of its rows.
+                let (input, keys) = (Box::new(unordered(root)), Vec::new());
+                joins.join(variant, RelationalOperator::Sort { input, keys }, None);
+                (ScalarKind::Column(*column), sql_type.unwrap_or(SqlType::TEXT))
+            }
+            SubqueryForm::Exists | SubqueryForm::Any(_) => {
+                (self.join_test(form, root, &mut joins, range)?, SqlType::BOOLEAN)
+            }
+        };
+        let column = self.add_query_column("value", sql_type, range)?;
+        let value = ScalarExpression::new(kind, sql_type, range);
+        let root = with_computed(joins.into_root(), vec![ComputedColumn { column, value }]);
+        let index = self.common_queries.len();
+        self.common_queries.push(CommonQuery {
+            name: "subquery".to_owned(),
+            root,
+            outputs: vec![number, column],
+            types: vec![SqlType::BIGINT, sql_type],
+            form: CommonForm::Call(arguments.iter().map(|argument| argument.sql_type).collect()),
+        });
+        Ok(ScalarKind::Call { index, arguments, may_fail })
+    }
+
+    /// Makes rows of arguments: a number, and the columns of the query around.
+    fn argument_rows(
+        &mut self,
+        outer: HashSet<ColumnId>,
+        range: SourceRange,
+    ) -> Result<ArgumentRows, BindError> {
+        let mut outer: Vec<ColumnId> = outer.into_iter().collect();
+        outer.sort_unstable();
+        let number = self.add_query_column("row", SqlType::BIGINT, range)?;
+        let mut columns = vec![ScannedColumn { position: 0, column: number }];
+        let (mut renaming, mut arguments) = (ColumnRenaming::new(), Vec::new());
+        for (position, own) in (1..).zip(outer) {
+            let unknown = || BindError::not_supported("subqueries about these columns", range);
+            let definition = self.columns.get(own).cloned().ok_or_else(unknown)?;
+            let sql_type = definition.sql_type;
+            let (is_nullable, source) = (true, ColumnSource::Computed);
+            let column = self.columns.add(QueryColumn { is_nullable, source, ..definition });
+            columns.push(ScannedColumn { position, column });
+            renaming.insert(own, column);
+            arguments.push(ScalarExpression::new(ScalarKind::Column(own), sql_type, range));
+        }
+        let query = CommonReference {
+            index: self.common_queries.len(),
+            may_fail: false,
+            is_whole: true,
+            has_one_row: false,
+            key: Some(vec![0]),
+            rows_expected: None,
+        };
+        let scan = RelationalOperator::CommonScan { query, columns };
+        Ok(ArgumentRows { scan, number, renaming, arguments })
+    }
+
+    /// Returns whether a query that may fail has a row. One without columns of others is computed
+    /// once, up to its first row.
+    ///
+    /// # Errors
+    /// 0A000 for one whose rows after the first one may fail.
+    pub(super) fn exists_where_asked(
+        &mut self,
+        root: RelationalOperator,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        if own_query_never_fails(&root) {
+            return self.call_query(BoundSubquery { form: SubqueryForm::Exists, root }, range);
+        }
+        if !root.free_columns().is_empty() {
+            return Err(BindError::not_supported("subqueries in expressions that may fail", range));
+        }
+        let constant = |value: SqlValue, sql_type: SqlType| {
+            let kind = ScalarKind::Constant(ConstantValue(value));
+            ScalarExpression::new(kind, sql_type, range)
+        };
+        let count = Some(constant(SqlValue::BigInt(1), SqlType::BIGINT));
+        let first = RelationalOperator::Limit { input: Box::new(root), count, offset: None };
+        let column = self.add_query_column("exists", SqlType::BOOLEAN, range)?;
+        let value = constant(SqlValue::Boolean(true), SqlType::BOOLEAN);
+        let root = with_computed(first, vec![ComputedColumn { column, value }]);
+        let once = self.compute_once(root, column);
+        let once = ScalarExpression::new(once, SqlType::BOOLEAN, range);
+        let otherwise = constant(SqlValue::Boolean(false), SqlType::BOOLEAN);
+        Ok(ScalarKind::Coalesce(vec![once, otherwise]))
+    }
+
+    /// Returns whether a test is true for a row of a query that may fail. The rows of one without
+    /// columns of others are computed once, as PostgreSQL does for its hash table.
+    ///
+    /// # Errors
+    /// 0A000 for others, whose rows after the one that decides may fail.
+    pub(super) fn any_where_asked(
+        &mut self,
+        mut test: ScalarExpression,
+        mut root: RelationalOperator,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        let refused = || BindError::not_supported("subqueries in expressions that may fail", range);
+        if !never_fails(&test) {
+            return Err(refused());
+        }
+        if !own_query_never_fails(&root) {
+            if !root.free_columns().is_empty() || !has_equalities(&test) {
+                return Err(refused());
+            }
+            (root, test) = self.share_rows(root, test, range)?;
+        }
+        self.call_query(BoundSubquery { form: SubqueryForm::Any(test), root }, range)
+    }
+
+    /// Has the rows of a query be computed once; returns what reads them, and the test of these.
+    fn share_rows(
+        &mut self,
+        root: RelationalOperator,
+        mut test: ScalarExpression,
+        range: SourceRange,
+    ) -> Result<(RelationalOperator, ScalarExpression), BindError> {
+        let mut made = HashSet::new();
+        root.collect_made_columns(&mut made);
+        let mut used = HashSet::new();
+        test.collect_columns(&mut used);
+        let mut own: Vec<ColumnId> = used.intersection(&made).copied().collect();
+        own.sort_unstable();
+        let (mut columns, mut outputs) = (Vec::new(), Vec::new());
+        let mut renaming = ColumnRenaming::new();
+        for (position, output) in own.into_iter().enumerate() {
+            let unknown = || BindError::not_supported("subqueries about these columns", range);
+            let definition = self.columns.get(output).cloned().ok_or_else(unknown)?;
+            let (name, sql_type) = (definition.name.clone(), definition.sql_type);
+            let column = self.columns.add(definition);
+            columns.push(ScannedColumn { position, column });
+            outputs.push(OutputColumn { name, column: output, sql_type });
+            renaming.insert(output, column);
+        }
+        let query = CommonReference {
+            index: self.common_queries.len(),
+            may_fail: true,
+            is_whole: true,
+            has_one_row: false,
+            key: None,
+            rows_expected: None,
+        };
+        self.common_queries.push(CommonQuery {
+            name: "subquery".to_owned(),
+            root,
+            outputs: outputs.iter().map(|output| output.column).collect(),
+            types: outputs.iter().map(|output| output.sql_type).collect(),
+            form: CommonForm::Rows,
+        });
+        test.rename(&renaming);
+        Ok((RelationalOperator::CommonScan { query, columns }, test))
+    }
+}
+
+/// Whether a test is that columns are equal.
+fn has_equalities(test: &ScalarExpression) -> bool {
+    match &test.kind {
+        ScalarKind::Operator { operator, .. } => operator.name == "=",
+        ScalarKind::And(tests) => tests.iter().all(has_equalities),
+        _ => false,
+    }
+}
