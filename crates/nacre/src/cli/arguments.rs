@@ -74,7 +74,7 @@ Examples:
   NACRE_BENCH_PYTHON=./venv/bin/python nacre bench clickbench --peers duckdb --json clickbench.json
 
 The table has 30 columns with the types and roughly the skew of ClickBench's; the rows are our own.
-Ten million rows take about 4 GB as CSV, and 4 GB of memory if no peer checks the answers.";
+Ten million rows take about 3.3 GB as CSV, and some GB of memory if no peer checks the answers.";
 
 const LIMITS_NOTES: &str = "\
 Examples:
