@@ -2,7 +2,9 @@
 //!
 //! | name | question |
 //! |---|---|
+//! | `clickbench` | how fast are the 43 shapes of ClickBench, next to other engines? |
 //! | `formats` | how small do the formats make numbers, how fast, next to other people's crates? |
+//! | `limits` | how far is the engine from hand-written kernels for eight queries of TPC-H? |
 //! | `load` | how soon are the rows of CSV files durable, next to DuckDB? |
 //! | `mvcc` | what do versions cost those who scan, write and commit? |
 //! | `open` | how soon does a new process answer, and how many bytes lie on the media? |
@@ -12,19 +14,22 @@
 //! | `ssb` | what do they give to the 13 queries of the star schema benchmark? |
 //! | `tatp` | what do versions cost transactions that mostly read? |
 //! | `tpcc` | what do versions, validation and a log cost transactions that mostly write? |
+//! | `tpcds` | how fast are the 99 queries of TPC-DS, next to other engines? |
 //! | `tpch` | how fast are the 22 queries and the load, next to DataFusion over Parquet? |
 
+mod clickbench;
 mod duckdb;
 mod estimates;
 mod first_lookup;
 mod formats;
+mod limits;
 mod load;
 mod mvcc;
 mod oltp;
 mod open;
 mod parquet;
 mod pcr;
-mod peer;
+mod peers;
 mod pgbench;
 mod postgres;
 pub(crate) mod recovery;
@@ -34,6 +39,7 @@ mod ssb;
 mod tatp;
 mod tpcc;
 mod tpcc_postgres;
+mod tpcds;
 mod tpch;
 
 use std::path::PathBuf;
@@ -44,11 +50,25 @@ use crate::replication::memory_directory;
 use crate::report::{Console, Report};
 use crate::workspace::Workspace;
 
-pub use peer::PeerEngine;
+pub use peers::PeerEngine;
 
 /// The benchmarks that [`run`] knows.
-pub const NAMES: [&str; 11] =
-    ["formats", "load", "mvcc", "open", "pcr", "recovery", "server", "ssb", "tatp", "tpcc", "tpch"];
+pub const NAMES: [&str; 14] = [
+    "clickbench",
+    "formats",
+    "limits",
+    "load",
+    "mvcc",
+    "open",
+    "pcr",
+    "recovery",
+    "server",
+    "ssb",
+    "tatp",
+    "tpcc",
+    "tpcds",
+    "tpch",
+];
 
 /// The benchmarks whose data lies in `/dev/shm` unless a directory is named.
 const IN_MEMORY: [&str; 4] = ["pcr", "recovery", "ssb", "tpcc"];
@@ -62,8 +82,8 @@ pub struct BenchArgs {
     /// quick 0.1.
     pub scale_factor: Option<f64>,
     /// `formats` and `pcr`: values of a data set, `mvcc`: rows; default 100 million, or what memory
-    /// allows. `tatp`: subscribers; `tpcc`: transactions of a round; `recovery`: most commits;
-    /// `server`: seconds of a turn.
+    /// allows. `clickbench`: rows, default 10 million. `tatp`: subscribers; `tpcc`: transactions of
+    /// a round; `recovery`: most commits; `server`: seconds of a turn.
     pub values: Option<u64>,
     /// Where to make the fresh directory for data; `None` is `/dev/shm` for `pcr`, `recovery`,
     /// `ssb` and `tpcc`, the system's temporary directory for the others.
@@ -74,10 +94,14 @@ pub struct BenchArgs {
     pub is_quick: bool,
     /// Worker threads of both contestants; `None` is one per hardware thread.
     pub threads: Option<usize>,
-    /// `tpch`: engines next to which its queries are measured, too.
+    /// `clickbench`, `ssb`, `tpcds` and `tpch`: engines next to which the queries are measured.
     pub peers: Vec<PeerEngine>,
     /// `tpch`: measures the estimates of joins instead of times.
     pub has_estimates: bool,
+    /// `tpcds`: the folder of its tables, rows and queries.
+    pub folder: Option<PathBuf>,
+    /// `tpcds`: whether the folder is to be filled, not measured.
+    pub is_preparation: bool,
 }
 
 /// What the benchmarks share.
@@ -88,6 +112,8 @@ struct Setup {
     threads: usize,
     peers: Vec<PeerEngine>,
     has_estimates: bool,
+    folder: Option<PathBuf>,
+    is_preparation: bool,
     is_quick: bool,
     is_directory_given: bool,
     console: Console,
@@ -117,6 +143,8 @@ pub fn run(args: BenchArgs) -> Result<()> {
         threads: args.threads.unwrap_or(hardware_threads).max(1),
         peers: args.peers.clone(),
         has_estimates: args.has_estimates,
+        folder: args.folder.clone(),
+        is_preparation: args.is_preparation,
         is_quick: args.is_quick,
         is_directory_given: args.directory.is_some(),
         console: Console,
@@ -142,10 +170,13 @@ pub fn run(args: BenchArgs) -> Result<()> {
     let outcome = interrupt::run(threads, async |interrupt| {
         setup.interrupt = interrupt;
         match name {
+            "clickbench" => clickbench::run(&setup, &mut report).await,
+            "limits" => limits::run(&setup, &mut report).await,
             "load" => load::run(&setup, &mut report).await,
             "open" => open::run(&setup, &mut report).await,
             "recovery" => recovery::run(&setup, &mut report).await,
             "ssb" => ssb::run(&setup, &mut report).await,
+            "tpcds" => tpcds::run(&setup, &mut report).await,
             _ => tpch::run(&setup, &mut report).await,
         }
     });
@@ -163,7 +194,7 @@ fn check(args: &BenchArgs, scale_factor: f64) -> Result<()> {
             crate::tpch::check_scale_factor(scale_factor)?;
             crate::tpch::check_scale_factor(scale_factor / open::SMALLER_BY)
         }
-        "load" | "tpch" => crate::tpch::check_scale_factor(scale_factor),
+        "limits" | "load" | "tpch" => crate::tpch::check_scale_factor(scale_factor),
         "ssb" => crate::ssb::check_scale_factor(scale_factor),
         _ => Ok(()),
     }
@@ -176,8 +207,8 @@ mod tests {
     #[test]
     fn unknown_benchmark_is_told_the_known_ones() {
         let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
-        let message = "there is no benchmark speed: choose one of formats, load, mvcc, open, \
-                       pcr, recovery, server, ssb, tatp, tpcc, tpch";
+        let message = "there is no benchmark speed: choose one of clickbench, formats, limits, \
+                       load, mvcc, open, pcr, recovery, server, ssb, tatp, tpcc, tpcds, tpch";
         assert_eq!(error.to_string(), message);
     }
 
@@ -194,19 +225,22 @@ mod tests {
         scale_factor: Option<f64>,
         threads: usize,
     ) -> Vec<String> {
+        let threads = Some(threads);
+        let args = BenchArgs { values, scale_factor, threads, ..BenchArgs::default() };
+        smoke_with(BenchArgs { name: name.into(), is_quick: true, ..args })
+    }
+
+    /// Runs a benchmark in a fresh directory; returns the ids of what it wrote down.
+    fn smoke_with(args: BenchArgs) -> Vec<String> {
         let parent = memory_directory().unwrap_or_else(std::env::temp_dir);
         let directory = tempfile::tempdir_in(parent).unwrap();
         let json = tempfile::NamedTempFile::new().unwrap();
         let args = BenchArgs {
-            name: name.into(),
-            scale_factor,
-            values,
             directory: Some(directory.path().to_path_buf()),
             json: Some(json.path().to_path_buf()),
-            is_quick: true,
-            threads: Some(threads),
-            peers: Vec::new(),
+            ..args
         };
+        let name = args.name.clone();
         run(args).unwrap();
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "{name} left files");
         let text = std::fs::read_to_string(json.path()).unwrap();
@@ -270,6 +304,55 @@ mod tests {
         let ids = smoke("tpcc", Some(200), None, 1);
         assert_has(&ids, "tpcc/mix/serializable+redo/warehouses=1,");
         assert_has(&ids, "tpcc/refused/serializable-records/warehouses=3,clients=10");
+    }
+
+    #[test]
+    fn shapes_of_one_wide_table_are_measured() {
+        let ids = smoke("clickbench", Some(3_000), None, 2);
+        assert_eq!(ids.len(), 43);
+        for id in ["query/clickbench-q00/nacre/rows=3000,threads=2", "query/clickbench-q42/"] {
+            assert_has(&ids, id);
+        }
+    }
+
+    #[test]
+    fn queries_of_a_folder_are_measured() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("tables/t.sql", "CREATE TABLE t(a BIGINT, b VARCHAR, c DECIMAL(7,2), d DATE);"),
+            ("tables/t.csv", "a,b,c,d\n1,,2.50,2000-01-02\n,\"\",,\n"),
+            ("queries/q01.sql", "SELECT count(*), count(b), sum(c) FROM t;"),
+            ("queries/q02.sql", "SELECT a FROM t ORDER BY a LIMIT 1;\n"),
+            ("scale_factor", "0.5\n"),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let (name, threads) = ("tpcds".into(), Some(1));
+        let folder = Some(folder.path().to_path_buf());
+        let ids = smoke_with(BenchArgs { name, folder, threads, ..BenchArgs::default() });
+        let expected =
+            ["q01", "q02"].map(|query| format!("query/tpcds-{query}/nacre/sf=0.5,threads=1"));
+        assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn tpcds_without_its_folder_is_refused() {
+        let args = BenchArgs { name: "tpcds".into(), ..BenchArgs::default() };
+        assert!(matches!(run(args), Err(Error::Usage(message)) if message.contains("--folder")));
+    }
+
+    #[test]
+    fn kernels_are_measured_with_one_thread_and_with_all() {
+        let ids = smoke("limits", None, Some(0.01), 2);
+        for threads in [1, 2] {
+            for query in ["q01", "q06", "q09", "q13", "q14", "q17", "q18", "q19"] {
+                let parameters = format!("sf=0.01,threads={threads}");
+                assert_has(&ids, &format!("query/tpch-{query}-limit/nacre/{parameters}"));
+                assert_has(&ids, &format!("read/tpch-{query}/kernel/{parameters}"));
+            }
+        }
     }
 
     #[test]

@@ -22,11 +22,28 @@ pub struct Engine {
     session: Session,
 }
 
+/// Which engine ran a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueryEngine {
+    Nacre,
+    DataFusion,
+}
+
 /// What a load did.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
     pub rows: u64,
     pub time: Duration,
+}
+
+impl QueryEngine {
+    /// Returns the name in tables.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nacre => "nacre",
+            Self::DataFusion => "datafusion",
+        }
+    }
 }
 
 impl Engine {
@@ -107,6 +124,17 @@ impl Engine {
             Ok(Some((schema, batches))) => Answer::from_batches(&schema, &batches).map(Ok),
             Err(error) => Ok(Err(error)),
         }
+    }
+
+    /// Like [`try_query`](Self::try_query); also returns which engine ran the query.
+    pub(crate) async fn try_query_by(
+        &self,
+        sql: &str,
+    ) -> Result<(nacre_sql::Result<Answer>, QueryEngine)> {
+        let before = self.database.engine_counts().nacre;
+        let answer = self.try_query(sql).await?;
+        let is_own = self.database.engine_counts().nacre > before;
+        Ok((answer, if is_own { QueryEngine::Nacre } else { QueryEngine::DataFusion }))
     }
 
     /// Runs a query that answers one row of exact numbers or text, and returns it as a line.

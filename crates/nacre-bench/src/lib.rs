@@ -4,6 +4,8 @@
 //!   are checked by, DataFusion over the same CSV files.
 //! - [`tpch`]: the eight tables, the 22 queries, the answers that the TPC publishes.
 //! - [`ssb`]: the star schema benchmark, with a generator of our own.
+//! - [`clickbench`]: the shapes of ClickBench's queries, with a generator of our own.
+//! - `limits`: kernels by hand for eight queries of TPC-H.
 //! - [`dataset`]: sequences of numbers for the benchmarks of formats and replicated columns.
 //! - [`demo`]: what `nacre demo` runs.
 //! - [`bench`]: what `nacre bench NAME` runs; [`report`] is how measurements are written down.
@@ -22,12 +24,14 @@
 pub mod bench;
 pub mod calibrate;
 pub mod child;
+pub mod clickbench;
 pub mod dataset;
 pub mod demo;
 mod engine;
 mod error;
 mod format;
 mod interrupt;
+mod limits;
 mod memory;
 mod oltp;
 pub mod process;

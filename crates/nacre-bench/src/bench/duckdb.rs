@@ -112,8 +112,13 @@ pub(super) fn create_statement(file: &CsvFile) -> String {
 
 /// Returns the statement that loads a file into its table.
 pub(super) fn load_statement(file: &CsvFile) -> String {
-    let path = file.path.to_string_lossy().replace('\'', "''");
-    format!("COPY {} FROM '{path}' (FORMAT csv, HEADER)", file.table.name)
+    copy_statement(file.table.name, &file.path, "FORMAT csv, HEADER")
+}
+
+/// Returns the statement that loads a file into a table with options of COPY.
+pub(super) fn copy_statement(table: &str, path: &Path, options: &str) -> String {
+    let path = path.to_string_lossy().replace('\'', "''");
+    format!("COPY {table} FROM '{path}' ({options})")
 }
 
 /// Loads the files into a new DuckDB file and returns its bytes; `None` if there is no DuckDB.

@@ -7,6 +7,9 @@
 //! that is the same for all; each is run on all schemes in turn. The rate is that of all queries,
 //! and the figures of single queries are medians. Answers are compared with the oracle's first.
 //!
+//! With `--peers`, also: how fast are the queries next to other engines ([`super::peers`]), with
+//! the replicas that tables have unless they are told otherwise?
+//!
 //! Kept equal: data, planner, operators, threads, dictionaries for strings in all schemes, as in
 //! the paper, whose base columns are integers. Not equal: the paper runs a query in each thread;
 //! here all threads work on one query.
@@ -20,13 +23,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::peers::{PeerContest, PeerQuery, start_peers};
 use crate::bench::Setup;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::format::{median, megabytes};
 use crate::report::{Measurement, Report};
 use crate::ssb::{QUERIES, generate_until};
-use crate::workload::{Answer, ColumnKind, CsvFile, Oracle, Random};
+use crate::workload::{Answer, CsvFile, Oracle, Random};
 use crate::workspace::bytes_below;
 
 /// How often each query is run.
@@ -85,7 +89,39 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         measure(setup, &mut all, &answers, threads, rounds).await?;
         print(setup, report, &all, threads)?;
     }
-    report_bytes(setup, report, &all)
+    report_bytes(setup, report, &all)?;
+    measure_peers(setup, report, &files).await
+}
+
+/// Measures the queries next to the peers that are there, on a database of its own.
+async fn measure_peers(setup: &Setup, report: &mut Report, files: &[CsvFile]) -> Result<()> {
+    let mut peers = start_peers(setup)?;
+    if peers.is_empty() {
+        return Ok(());
+    }
+    for peer in &mut peers {
+        peer.load(files)?;
+    }
+    let nacre = Engine::open(&setup.workspace.path().join("default"), Some(setup.threads)).await?;
+    for file in files {
+        setup.interrupt.check()?;
+        nacre.create_and_load(file, Arc::default()).await?;
+    }
+    nacre.finish_replicas(&setup.interrupt)?;
+    let queries = QUERIES.iter().map(|query| PeerQuery {
+        title: query.name.into(),
+        slug: query.name.to_lowercase(),
+        sql: query.sql(setup.scale_factor),
+        is_deterministic: true,
+    });
+    let contest = PeerContest {
+        setup,
+        nacre: &nacre,
+        workload: "ssb",
+        parameters: &format!("sf={},threads={}", setup.scale_factor, setup.threads),
+        repetitions: if setup.is_quick { 3 } else { 5 },
+    };
+    contest.run(report, &mut peers, &queries.collect::<Vec<_>>()).await
 }
 
 async fn oracle_answers(setup: &Setup, files: &[CsvFile]) -> Result<Vec<Answer>> {
@@ -107,7 +143,7 @@ async fn load(setup: &Setup, scheme: &'static Scheme, files: &[CsvFile]) -> Resu
         let table = file.table;
         engine.query(&table.create_statement_with_replicas(table.name, scheme.strings)).await?;
         for column in table.columns {
-            if !matches!(column.kind, ColumnKind::Char(_) | ColumnKind::Varchar(_)) {
+            if !column.kind.is_string() {
                 let (table, column) = (table.name, column.name);
                 let policy = scheme.numbers;
                 engine

@@ -8,8 +8,7 @@
 //!
 //! With `--estimates`, instead: how good are the estimates of joins ([`super::estimates`])?
 //!
-//! With `--peers`, also: how fast are the queries next to other engines ([`super::peer`]), each in
-//! a process of its own, with as many threads? Their answers are read, not compared.
+//! With `--peers`, also: how fast are the queries next to other engines ([`super::peers`])?
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use std::time::{Duration, Instant};
 use nacre_ingest::Progress;
 
 use super::estimates::report_estimates;
-use super::peer::{PeerEngine, PeerProcess};
+use super::peers::{PeerContest, PeerQuery, start_peers};
 use crate::bench::{Setup, parquet};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -138,81 +137,27 @@ impl Contest<'_> {
         files: &[CsvFile],
         repetitions: usize,
     ) -> Result<()> {
-        let (setup, console) = (self.setup, self.setup.console);
-        let mut peers = Vec::new();
-        for engine in &setup.peers {
-            setup.interrupt.check()?;
-            let directory = setup.workspace.path();
-            match PeerProcess::start(*engine, files, directory, setup.threads)? {
-                Some(peer) => peers.push((*engine, peer)),
-                None => console.line(format_args!(
-                    "\n{} was not found: no module of it in the Python of NACRE_BENCH_PYTHON",
-                    engine.name()
-                ))?,
-            }
-        }
+        let mut peers = start_peers(self.setup)?;
         if peers.is_empty() {
             return Ok(());
         }
-        let names: Vec<String> = peers
-            .iter()
-            .map(|(engine, peer)| format!("{} {}", engine.name(), peer.version))
-            .collect();
-        console.line(format_args!(
-            "\nNext to other engines, warm, median of {repetitions} runs in turn, ms; ratio to the \
-             fastest of them\n   query         Nacre {}   ratio",
-            names.iter().map(|name| format!("{name:>18}")).collect::<String>()
-        ))?;
-        let mut ratios = Vec::new();
-        for query in &QUERIES {
-            let (ours, theirs) = self.time_beside(query, &mut peers, repetitions).await?;
-            for ((engine, _), time) in peers.iter().zip(&theirs) {
-                let structure = format!("query/tpch-q{:02}-peers", query.number);
-                let id = format!("{structure}/nacre/{},peer={}", self.parameters, engine.name());
-                let measurement =
-                    Measurement::new(id, ms(ours), "ms").against(engine.name(), ms(*time));
-                report.add(&measurement.emulated(self.nacre.is_emulated()))?;
-            }
-            let fastest = theirs.iter().min().copied().unwrap_or_default();
-            let ratio = ms(ours) / ms(fastest).max(1e-6);
-            ratios.push(ratio.ln());
-            let columns: String =
-                theirs.iter().map(|time| format!("{:>18.1}", ms(*time))).collect();
-            console.line(format_args!(
-                "   {:<8} {:>10.1} {columns} {ratio:>7.2}",
-                query.name,
-                ms(ours)
-            ))?;
+        for peer in &mut peers {
+            peer.load(files)?;
         }
-        let mean = (ratios.iter().sum::<f64>() / ratios.len().max(1) as f64).exp();
-        console.line(format_args!("   geometric mean of the ratios {mean:.2}"))
-    }
-
-    /// Returns the medians of a query, Nacre's first.
-    async fn time_beside(
-        &self,
-        query: &Query,
-        peers: &mut [(PeerEngine, PeerProcess)],
-        repetitions: usize,
-    ) -> Result<(Duration, Vec<Duration>)> {
-        let sql = query.sql(self.setup.scale_factor);
-        let (mut ours, mut theirs) = (Vec::new(), vec![Vec::new(); peers.len()]);
-        // The first round is not measured.
-        for round in 0..=repetitions {
-            self.setup.interrupt.check()?;
-            let start = Instant::now();
-            self.nacre.query(&sql).await?;
-            let own = start.elapsed();
-            let mut others = Vec::new();
-            for (_, peer) in peers.iter_mut() {
-                others.push(peer.run(&sql)?);
-            }
-            if round > 0 {
-                ours.push(own);
-                theirs.iter_mut().zip(others).for_each(|(all, time)| all.push(time));
-            }
-        }
-        Ok((median(&ours), theirs.iter().map(|times| median(times)).collect()))
+        let queries = QUERIES.iter().map(|query| PeerQuery {
+            title: query.name.into(),
+            slug: format!("q{:02}", query.number),
+            sql: query.sql(self.setup.scale_factor),
+            is_deterministic: true,
+        });
+        let contest = PeerContest {
+            setup: self.setup,
+            nacre: &self.nacre,
+            workload: "tpch",
+            parameters: &self.parameters,
+            repetitions,
+        };
+        contest.run(report, &mut peers, &queries.collect::<Vec<_>>()).await
     }
 
     fn report_load(

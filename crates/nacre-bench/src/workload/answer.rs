@@ -59,7 +59,7 @@ impl Cell {
     }
 
     /// Parses an exact number. Anything else, such as NaN, stays a text.
-    fn of_numeric_text(text: &str) -> Self {
+    pub(crate) fn of_numeric_text(text: &str) -> Self {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         let scale = i8::try_from(fraction.len()).ok();
         match (format!("{whole}{fraction}").parse(), scale) {

@@ -1,6 +1,7 @@
 //! What the workloads share: tables, CSV files, queries, and the oracle that checks the answers.
 
 mod answer;
+mod approximate;
 mod compare;
 mod csv;
 mod oracle;
@@ -9,6 +10,7 @@ mod random;
 mod table;
 
 pub use answer::{Answer, Cell};
+pub use approximate::compare_approximately;
 pub use compare::{Difference, Mismatch, compare};
 pub use csv::CsvFile;
 #[cfg(test)]

@@ -6,13 +6,14 @@
 use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::options::CsvReadOptions;
-use datafusion::prelude::SessionConfig;
+use datafusion::prelude::{Expr, SessionConfig, coalesce, col, lit};
 
 use crate::error::{Error, Result};
-use crate::workload::{Answer, CsvFile};
+use crate::workload::{Answer, Column, ColumnKind, CsvFile};
 
 /// DataFusion with the tables in memory.
 pub struct Oracle {
@@ -73,12 +74,25 @@ async fn read(
     file: &CsvFile,
     without: &[&str],
 ) -> datafusion::error::Result<MemTable> {
-    let names = file.table.columns.iter().map(|column| column.name);
-    let names: Vec<&str> = names.filter(|name| !without.contains(name)).collect();
-    let frame = context.table(file.table.name).await?.select_columns(&names)?;
+    let columns = file.table.columns.iter().filter(|column| !without.contains(&column.name));
+    let values: Vec<Expr> = columns.map(value_of).collect();
+    let frame = context.table(file.table.name).await?.select(values)?;
     let schema = Arc::clone(frame.schema().inner());
     let partitions: Vec<Vec<RecordBatch>> = frame.collect_partitioned().await?;
     MemTable::try_new(schema, partitions)
+}
+
+/// Returns the value of a column. DataFusion reads a field without characters as a null, quoted or
+/// not; in a text it is an empty one.
+fn value_of(column: &Column) -> Expr {
+    let value = col(column.name);
+    match column.kind {
+        ColumnKind::Text => {
+            let empty = ScalarValue::Utf8View(Some(String::new()));
+            coalesce(vec![value, lit(empty)]).alias(column.name)
+        }
+        _ => value,
+    }
 }
 
 /// Runs a query in a DataFusion context and collects its answer.

@@ -2,18 +2,22 @@
 
 use std::fmt::Write;
 
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 
 /// SQL type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
     BigInt,
     Integer,
+    SmallInt,
     /// `decimal(15,2)`.
     Decimal,
     Date,
+    /// Without a time zone.
+    Timestamp,
     Char(u32),
     Varchar(u32),
+    Text,
 }
 
 /// A column; none of the workloads has nullable ones.
@@ -28,6 +32,7 @@ pub struct Column {
 pub struct Table {
     pub name: &'static str,
     pub columns: &'static [Column],
+    /// Its columns; none if the table has no key.
     pub primary_key: &'static [&'static str],
     /// CSV bytes at scale factor 1, roughly; decides into how many parts generation is cut.
     pub(crate) csv_bytes: u64,
@@ -40,14 +45,22 @@ impl Column {
 }
 
 impl ColumnKind {
+    /// Whether its values are strings.
+    pub fn is_string(self) -> bool {
+        matches!(self, Self::Char(_) | Self::Varchar(_) | Self::Text)
+    }
+
     fn sql(self) -> String {
         match self {
             Self::BigInt => "bigint".into(),
             Self::Integer => "integer".into(),
+            Self::SmallInt => "smallint".into(),
             Self::Decimal => "decimal(15,2)".into(),
             Self::Date => "date".into(),
+            Self::Timestamp => "timestamp".into(),
             Self::Char(chars) => format!("char({chars})"),
             Self::Varchar(chars) => format!("varchar({chars})"),
+            Self::Text => "text".into(),
         }
     }
 
@@ -55,9 +68,11 @@ impl ColumnKind {
         match self {
             Self::BigInt => DataType::Int64,
             Self::Integer => DataType::Int32,
+            Self::SmallInt => DataType::Int16,
             Self::Decimal => DataType::Decimal128(15, 2),
             Self::Date => DataType::Date32,
-            Self::Char(_) | Self::Varchar(_) => DataType::Utf8View,
+            Self::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Char(_) | Self::Varchar(_) | Self::Text => DataType::Utf8View,
         }
     }
 }
@@ -85,7 +100,7 @@ impl Table {
             // Writing to a string cannot fail.
             let _ = write!(sql, "{separator}    {} {} NOT NULL", column.name, column.kind.sql());
         }
-        if has_key {
+        if has_key && !self.primary_key.is_empty() {
             let _ = write!(sql, ",\n    PRIMARY KEY ({})", self.primary_key.join(", "));
         }
         sql.push_str("\n)");
@@ -94,7 +109,10 @@ impl Table {
 
     /// Returns the schema with which Arrow's CSV reader reads this table.
     pub fn arrow_schema(&self) -> Schema {
-        let field = |column: &Column| Field::new(column.name, column.kind.arrow(), false);
+        // The reader makes nulls of empty texts.
+        let is_nullable = |column: &Column| column.kind == ColumnKind::Text;
+        let field =
+            |column: &Column| Field::new(column.name, column.kind.arrow(), is_nullable(column));
         Schema::new(self.columns.iter().map(field).collect::<Vec<_>>())
     }
 }
@@ -113,6 +131,18 @@ mod tests {
         primary_key: &["s_key"],
         csv_bytes: 400,
     };
+
+    #[test]
+    fn table_without_a_key_is_created_without_one() {
+        static KEYLESS: Table = Table {
+            name: "t",
+            columns: &[Column::new("a", ColumnKind::Timestamp), Column::new("b", ColumnKind::Text)],
+            primary_key: &[],
+            csv_bytes: 1,
+        };
+        let expected = "CREATE TABLE t (\n    a timestamp NOT NULL,\n    b text NOT NULL\n)";
+        assert_eq!(KEYLESS.create_statement("t"), expected);
+    }
 
     #[test]
     fn create_statement_names_types_and_key() {

@@ -7,6 +7,7 @@
     reason = "a test may fail by panicking"
 )]
 
+mod clickbench_oracle;
 mod crash_load;
 mod lost_domains;
 mod plans;

@@ -3,7 +3,6 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use nacre_bench::bench::BenchArgs;
 use nacre_bench::calibrate::CalibrateArgs;
 use nacre_bench::demo::DemoArgs;
 use nacre_simd::{Flavour, SIMD_VARIABLE};
@@ -74,7 +73,9 @@ fn run_tool(tool: Tool) -> ExitCode {
 
 fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
     let args = match subject {
+        BenchSubject::Clickbench(given) => given.into_bench(),
         BenchSubject::Formats(given) => given.named("formats"),
+        BenchSubject::Limits(given) => given.named("limits"),
         BenchSubject::Load(given) => given.named("load"),
         BenchSubject::Mvcc(given) => given.named("mvcc"),
         BenchSubject::Open(given) => given.named("open"),
@@ -84,11 +85,8 @@ fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
         BenchSubject::Ssb(given) => given.named("ssb"),
         BenchSubject::Tatp(given) => given.named("tatp"),
         BenchSubject::Tpcc(given) => given.named("tpcc"),
-        BenchSubject::Tpch(given) => BenchArgs {
-            peers: given.peers,
-            has_estimates: given.estimates,
-            ..given.data.named("tpch")
-        },
+        BenchSubject::Tpcds(given) => given.into_bench(),
+        BenchSubject::Tpch(given) => given.into_bench(),
         BenchSubject::Replication(given) => {
             return nacre_bench::replication::run(&(*given).into());
         }

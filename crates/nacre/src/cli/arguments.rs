@@ -68,6 +68,32 @@ An overhead is the time of an update that returns when all replicas are durable,
 without replicas; both take turns in one process, and medians of the rounds are compared. Everything
 at once takes about 25 minutes and 11 GiB (22 GiB with libpmemobj) of the directory's memory.";
 
+const CLICKBENCH_NOTES: &str = "\
+Examples:
+  nacre bench clickbench --quick
+  NACRE_BENCH_PYTHON=./venv/bin/python nacre bench clickbench --peers duckdb --json clickbench.json
+
+The table has 30 columns with the types and roughly the skew of ClickBench's; the rows are our own.
+Ten million rows take about 3.3 GB as CSV, and some GB of memory if no peer checks the answers.";
+
+const LIMITS_NOTES: &str = "\
+Examples:
+  nacre bench limits --quick
+  nacre bench limits --sf 1 --json limits.json
+
+A kernel is the plan that a person would write: tight loops over plain arrays in DRAM. The last
+columns are the kernel's: its time and processor cycles a row of its largest table, what it reads,
+and how long the memory takes to give that.";
+
+const TPCDS_NOTES: &str = "\
+Examples:
+  NACRE_BENCH_PYTHON=./venv/bin/python nacre bench tpcds --folder ds --prepare --sf 1
+  NACRE_BENCH_PYTHON=./venv/bin/python nacre bench tpcds --folder ds --peers duckdb
+
+--prepare needs a Python with the module duckdb and DuckDB's extension tpcds: one that is installed,
+the module duckdb_extension_tpcds, or one that can be downloaded. The queries are measured at the
+scale factor that the folder was prepared with.";
+
 const CALIBRATE_NOTES: &str = "\
 The profile is a text file. Pool sets read it when they are opened: the file that NACRE_PROFILE
 names, else $XDG_CONFIG_HOME/nacre/profile, else ~/.config/nacre/profile; without one a built-in
@@ -349,8 +375,14 @@ pub(super) struct RestoreArguments {
 /// What `nacre bench` measures.
 #[derive(Debug, Subcommand)]
 pub(super) enum BenchSubject {
+    /// The 43 shapes of ClickBench over one wide table, next to other engines.
+    #[command(after_long_help = CLICKBENCH_NOTES)]
+    Clickbench(ClickbenchArguments),
     /// Size and speed of the formats of numbers, next to other crates if they are built in.
     Formats(ValueArguments),
+    /// Eight TPC-H queries next to hand-written kernels over plain arrays.
+    #[command(after_long_help = LIMITS_NOTES)]
+    Limits(DataArguments),
     /// CSV files of TPC-H into tables, next to DuckDB if it is found.
     Load(DataArguments),
     /// Versions of rows: scans, single operations, durable commits.
@@ -364,11 +396,14 @@ pub(super) enum BenchSubject {
     /// pgbench and fetched rows through the server, next to PostgreSQL.
     Server(CountArguments),
     /// The 13 queries of the star schema benchmark by replication scheme.
-    Ssb(DataArguments),
+    Ssb(PeerArguments),
     /// Short transactions that mostly read, with and without versions.
     Tatp(CountArguments),
     /// Orders of a wholesale supplier, with and without versions and a redo log.
     Tpcc(CountArguments),
+    /// The 99 queries of TPC-DS, next to other engines.
+    #[command(after_long_help = TPCDS_NOTES)]
+    Tpcds(TpcdsArguments),
     /// The 22 TPC-H queries next to DataFusion over Parquet.
     Tpch(TpchArguments),
     /// What replicas of persistent memory cost, by mechanism, next to libpmemobj if it is built in.
@@ -382,6 +417,13 @@ pub(super) struct DataArguments {
     /// Scale factor of the data [default: the subject's own].
     #[arg(long = "sf", value_name = "N")]
     pub(super) scale_factor: Option<f64>,
+    #[command(flatten)]
+    pub(super) place: PlaceArguments,
+}
+
+/// Where and how the benchmarks work that load a database.
+#[derive(Args, Debug)]
+pub(super) struct PlaceArguments {
     /// Where to work; a fresh subdirectory is made and removed at the end.
     #[arg(long = "dir", value_name = "D")]
     pub(super) directory: Option<PathBuf>,
@@ -396,18 +438,59 @@ pub(super) struct DataArguments {
     pub(super) threads: Option<u16>,
 }
 
+/// Engines next to which queries are measured.
+#[derive(Args, Debug)]
+pub(super) struct PeerNames {
+    /// Also measure the queries next to these engines: duckdb, hyper, of the Python that
+    /// NACRE_BENCH_PYTHON names [default: python3]; one that is not there is left out.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(super) peers: Vec<PeerEngine>,
+}
+
 /// Arguments of `nacre bench tpch`.
 #[derive(Args, Debug)]
 pub(super) struct TpchArguments {
     #[command(flatten)]
-    pub(super) data: DataArguments,
-    /// Also measure the queries next to these engines: duckdb, hyper, of the Python that
-    /// NACRE_BENCH_PYTHON names [default: python3].
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(super) peers: Vec<PeerEngine>,
+    pub(super) measured: PeerArguments,
     /// Measure how good the estimates of joins are, instead of times.
     #[arg(long, conflicts_with = "peers")]
     pub(super) estimates: bool,
+}
+
+/// Arguments of the benchmarks that load a database of a scale factor, next to peers.
+#[derive(Args, Debug)]
+pub(super) struct PeerArguments {
+    #[command(flatten)]
+    pub(super) data: DataArguments,
+    #[command(flatten)]
+    pub(super) peers: PeerNames,
+}
+
+/// Arguments of `nacre bench clickbench`.
+#[derive(Args, Debug)]
+pub(super) struct ClickbenchArguments {
+    /// Rows of the table [default: 10 million].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) rows: Option<u64>,
+    #[command(flatten)]
+    pub(super) place: PlaceArguments,
+    #[command(flatten)]
+    pub(super) peers: PeerNames,
+}
+
+/// Arguments of `nacre bench tpcds`.
+#[derive(Args, Debug)]
+pub(super) struct TpcdsArguments {
+    /// The folder of tables, rows and queries.
+    #[arg(long, value_name = "F")]
+    pub(super) folder: PathBuf,
+    /// Fill the folder from DuckDB's extension tpcds, and measure nothing.
+    #[arg(long)]
+    pub(super) prepare: bool,
+    #[command(flatten)]
+    pub(super) data: DataArguments,
+    #[command(flatten)]
+    pub(super) peers: PeerNames,
 }
 
 /// Arguments of the benchmarks of transactions.
@@ -542,16 +625,53 @@ impl Work {
 impl DataArguments {
     /// Returns the arguments of the benchmark of this name.
     pub(super) fn named(self, name: &str) -> BenchArgs {
+        BenchArgs { scale_factor: self.scale_factor, ..self.place.named(name) }
+    }
+}
+
+impl PlaceArguments {
+    fn named(self, name: &str) -> BenchArgs {
         BenchArgs {
             name: name.to_owned(),
-            scale_factor: self.scale_factor,
-            values: None,
             directory: self.directory,
             json: self.json,
             is_quick: self.quick,
             threads: self.threads.map(usize::from),
-            peers: Vec::new(),
-            has_estimates: false,
+            ..BenchArgs::default()
+        }
+    }
+}
+
+impl PeerArguments {
+    /// Returns the arguments of the benchmark of this name.
+    pub(super) fn named(self, name: &str) -> BenchArgs {
+        BenchArgs { peers: self.peers.peers, ..self.data.named(name) }
+    }
+}
+
+impl TpchArguments {
+    /// Returns the arguments of the benchmark.
+    pub(super) fn into_bench(self) -> BenchArgs {
+        BenchArgs { has_estimates: self.estimates, ..self.measured.named("tpch") }
+    }
+}
+
+impl ClickbenchArguments {
+    /// Returns the arguments of the benchmark.
+    pub(super) fn into_bench(self) -> BenchArgs {
+        let (peers, values) = (self.peers.peers, self.rows);
+        BenchArgs { peers, values, ..self.place.named("clickbench") }
+    }
+}
+
+impl TpcdsArguments {
+    /// Returns the arguments of the benchmark.
+    pub(super) fn into_bench(self) -> BenchArgs {
+        BenchArgs {
+            peers: self.peers.peers,
+            folder: Some(self.folder),
+            is_preparation: self.prepare,
+            ..self.data.named("tpcds")
         }
     }
 }
@@ -561,14 +681,11 @@ impl CountArguments {
     pub(super) fn named(self, name: &str) -> BenchArgs {
         BenchArgs {
             name: name.to_owned(),
-            scale_factor: None,
             values: self.count,
             directory: self.directory,
             json: self.json,
             is_quick: self.quick,
-            threads: None,
-            peers: Vec::new(),
-            has_estimates: false,
+            ..BenchArgs::default()
         }
     }
 }
@@ -578,14 +695,12 @@ impl ValueArguments {
     pub(super) fn named(self, name: &str) -> BenchArgs {
         BenchArgs {
             name: name.to_owned(),
-            scale_factor: None,
             values: self.values,
             directory: self.directory,
             json: self.json,
             is_quick: self.quick,
             threads: self.threads.map(usize::from),
-            peers: Vec::new(),
-            has_estimates: false,
+            ..BenchArgs::default()
         }
     }
 }

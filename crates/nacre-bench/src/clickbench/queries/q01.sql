@@ -1,0 +1,1 @@
+SELECT count(*) FROM hits WHERE adv_engine_id <> 0

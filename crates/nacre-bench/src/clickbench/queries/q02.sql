@@ -1,0 +1,1 @@
+SELECT sum(adv_engine_id), count(*), avg(resolution_width) FROM hits

@@ -1,0 +1,1 @@
+SELECT count(DISTINCT search_phrase) FROM hits

@@ -1,0 +1,5 @@
+SELECT user_id, search_phrase, count(*) AS hit_count
+FROM hits
+GROUP BY user_id, search_phrase
+ORDER BY hit_count DESC, user_id, search_phrase
+LIMIT 10

@@ -1,0 +1,1 @@
+SELECT user_id FROM hits WHERE user_id = 1904029229369260020

@@ -1,0 +1,5 @@
+SELECT url, count(*) AS hit_count
+FROM hits
+GROUP BY url
+ORDER BY hit_count DESC, url
+LIMIT 10

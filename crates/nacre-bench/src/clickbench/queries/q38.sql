@@ -1,0 +1,11 @@
+SELECT url, count(*) AS page_views
+FROM hits
+WHERE counter_id = 62
+  AND event_date >= DATE '2013-07-01'
+  AND event_date <= DATE '2013-07-31'
+  AND is_refresh = 0
+  AND is_link <> 0
+  AND is_download = 0
+GROUP BY url
+ORDER BY page_views DESC, url
+LIMIT 10 OFFSET 1000
