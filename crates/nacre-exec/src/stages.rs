@@ -35,7 +35,7 @@ use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::VectorBatch;
 use crate::window::{WindowPlan, WindowSink, WindowSource};
 
-pub(crate) use common::RecursionPlan;
+pub(crate) use common::{RecursionPlan, RecursionSide};
 use common::{StageList, StagePart, open_common, open_common_scan};
 
 /// Deepest plan: each level takes less than a kilobyte of stack.

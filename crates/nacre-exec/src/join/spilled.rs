@@ -242,22 +242,19 @@ impl PipelineSource for SpilledJoinSource {
 }
 
 impl SpilledJoinRun {
-    /// Makes the table of the next part that anything may come of; false if there is none.
+    /// Makes the table of the next part if anything may come of it, or splits it; false if there is
+    /// none.
     fn open_part(&mut self, spilled: &SpilledJoin) -> ExecResult<bool> {
         let sink = Arc::clone(&self.sink);
         let plan = sink.plan();
-        while let Some(part) = self.waiting.pop() {
-            let has_build_rows = plan.ends_with_build() && !part.build.is_empty();
-            let has_pairs = !part.build.is_empty() && !part.probe.is_empty();
-            let has_probe_rows = !plan.needs_partner() && !part.probe.is_empty();
-            if has_build_rows || has_pairs || has_probe_rows {
-                self.make_part(spilled, plan, part)?;
-                if self.open.is_some() {
-                    return Ok(true);
-                }
-            }
+        let Some(part) = self.waiting.pop() else { return Ok(false) };
+        let has_build_rows = plan.ends_with_build() && !part.build.is_empty();
+        let has_pairs = !part.build.is_empty() && !part.probe.is_empty();
+        let has_probe_rows = !plan.needs_partner() && !part.probe.is_empty();
+        if has_build_rows || has_pairs || has_probe_rows {
+            self.make_part(spilled, plan, part)?;
         }
-        Ok(false)
+        Ok(true)
     }
 
     /// Makes the table of a part, or splits it.
@@ -356,8 +353,9 @@ impl SourceRun for SpilledJoinRun {
         let sink = Arc::clone(&self.sink);
         let missing = || ExecError::internal("a join that is not in files");
         let (plan, spilled) = (sink.plan(), sink.spilled().ok_or_else(missing)?);
-        if self.open.is_none() && !self.open_part(spilled)? {
-            return Ok(false);
+        if self.open.is_none() {
+            // Others may want the thread before its rows are joined.
+            return self.open_part(spilled);
         }
         let Self { open, vector, pairs, interpreter, scratch, .. } = self;
         let Some(part) = open else { return Ok(false) };

@@ -194,24 +194,23 @@ impl RecursionPlan {
         Self { node: node.clone(), context, common: stages.common.clone(), infos }
     }
 
-    /// Runs the first side.
+    /// Begins the first side.
     ///
     /// # Errors
-    /// Those of its operators.
-    pub(crate) fn run_first(&self) -> ExecResult<Vec<ResultBatch>> {
-        self.run(&self.node.first, &Arc::from([]))
+    /// Those of making its stages.
+    pub(crate) fn begin_first(&self) -> ExecResult<RecursionSide> {
+        self.begin(&self.node.first, &Arc::from([]))
     }
 
-    /// Runs the recursive side over rows.
+    /// Begins the recursive side over rows.
     ///
     /// # Errors
-    /// Those of its operators.
-    pub(crate) fn run_step(&self, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
-        self.run(&self.node.step, rows)
+    /// As [`RecursionPlan::begin_first`].
+    pub(crate) fn begin_step(&self, rows: &Arc<[ResultBatch]>) -> ExecResult<RecursionSide> {
+        self.begin(&self.node.step, rows)
     }
 
-    /// Runs a side to its end in the calling thread.
-    fn run(&self, side: &PlanNode, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
+    fn begin(&self, side: &PlanNode, rows: &Arc<[ResultBatch]>) -> ExecResult<RecursionSide> {
         let context = &self.context;
         let mut stages = StageList { common: self.common.clone(), ..StageList::default() };
         // The recursion is the query behind those that were there when it was made.
@@ -228,28 +227,60 @@ impl RecursionPlan {
         }
         let sink = Arc::new(BatchSink::new(pipeline.columns.clone(), context));
         close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
-        for stage in &stages.stages {
-            run_stage(stage, context)?;
-        }
-        Ok(sink.take())
+        Ok(RecursionSide { stages: stages.stages, at: 0, morsel: None, sink })
     }
 }
 
-fn run_stage(stage: &PipelineStage, context: &StageContext) -> ExecResult<()> {
-    while let Some(morsel) = stage.take_morsel() {
-        let mut run = MorselRun::new(stage, morsel)?;
-        loop {
-            context.control.check()?;
-            match run.step(stage, 0)? {
-                StepOutcome::More => {}
-                StepOutcome::Ended => break,
-                StepOutcome::Blocked => {
-                    return Err(ExecError::internal("a recursion waits for room"));
+/// A side of a recursion that is being run, by one thread at a time.
+#[derive(Debug)]
+pub(crate) struct RecursionSide {
+    stages: Vec<PipelineStage>,
+    /// The present stage, and what is being read of it.
+    at: usize,
+    morsel: Option<MorselRun>,
+    sink: Arc<BatchSink>,
+}
+
+impl RecursionSide {
+    /// Does one vector's work; returns the rows when all is done.
+    ///
+    /// # Errors
+    /// Those of its operators, and of the query's control.
+    pub(crate) fn advance(&mut self) -> ExecResult<Option<Vec<ResultBatch>>> {
+        let Some(stage) = self.stages.get(self.at) else { return Ok(Some(self.sink.take())) };
+        stage.control.check()?;
+        let run = match &mut self.morsel {
+            Some(run) => run,
+            none => match stage.take_morsel() {
+                Some(morsel) => none.insert(MorselRun::new(stage, morsel)?),
+                None => {
+                    stage.sink.finish()?;
+                    self.at += 1;
+                    return Ok(None);
                 }
+            },
+        };
+        match run.step(stage, 0)? {
+            StepOutcome::More => {}
+            StepOutcome::Ended => self.morsel = None,
+            StepOutcome::Blocked => {
+                return Err(ExecError::internal("a recursion waits for room"));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// As [`RecursionSide::advance`].
+    pub(crate) fn run(mut self) -> ExecResult<Vec<ResultBatch>> {
+        loop {
+            if let Some(rows) = self.advance()? {
+                return Ok(rows);
             }
         }
     }
-    stage.sink.finish()
 }
 
 fn column_info(column: &RecursionColumn) -> SlotInfo {
