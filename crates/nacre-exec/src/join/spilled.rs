@@ -289,8 +289,11 @@ impl SpilledJoinRun {
             push_chunk(&mut chunks, chunk, plan.key_words);
         }
         let none = spill.reservation("join");
-        let table = make_table(plan, chunks, None, none)?;
-        (0..table.keys.len()).for_each(|chunk| table.insert_chunk(chunk));
+        let table = make_table(plan, chunks, None, none, spill.control())?;
+        for chunk in 0..table.keys.len() {
+            spill.check()?;
+            table.insert_chunk(chunk);
+        }
         let remainder = if plan.ends_with_build() { 0..table.rows } else { 0..0 };
         self.open = Some(OpenPart {
             table,
