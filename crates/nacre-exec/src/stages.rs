@@ -41,7 +41,7 @@ use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::VectorBatch;
 use crate::window::{WindowPlan, WindowSink, WindowSource};
 
-pub(crate) use common::RecursionPlan;
+pub(crate) use common::{RecursionPlan, RecursionSide};
 use common::{StageList, StagePart, open_common, open_common_scan};
 use measured::{MeasuredSinks, open_measured};
 pub(crate) use stepped::SteppedPlan;

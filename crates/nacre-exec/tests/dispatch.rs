@@ -14,10 +14,10 @@ use nacre_exec::expression::{
     ExpressionGraph, ExpressionNode, ForeignCall, ForeignFunction, ForeignKernel,
 };
 use nacre_exec::plan::{
-    AggregateCall, AggregateFunction, AggregateNode, MapNode, PhysicalPlan, PlanNode, SortKey,
-    SortNode,
+    AggregateCall, AggregateFunction, AggregateNode, LimitNode, MapNode, PhysicalPlan, PlanNode,
+    SeriesColumn, SeriesNode, SortKey, SortNode,
 };
-use nacre_exec::value::{IntBounds, IntLimit, ValueClass};
+use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
 use nacre_exec::vector::ColumnVector;
 use nacre_exec::{ExecErrorKind, ExecResult};
 use nacre_store::{OpenOptions, Store, Table};
@@ -42,7 +42,11 @@ fn panics(_: &ForeignCall<'_>, _: &mut ColumnVector) -> ExecResult<()> {
 }
 
 fn with_function(table: &Arc<Table>, kernel: ForeignKernel) -> PlanNode {
-    let input = scan(&table.snapshot(), &[ID], Vec::new());
+    sum_of_calls(scan(&table.snapshot(), &[ID], Vec::new()), kernel)
+}
+
+/// Sums what a function gives for the first column of the rows.
+fn sum_of_calls(input: PlanNode, kernel: ForeignKernel) -> PlanNode {
     let mut graph = ExpressionGraph::default();
     let id = graph.column(0, ValueClass::Int).unwrap();
     let function = ForeignFunction::new("f", kernel, ValueClass::Int, IntBounds::I64, false);
@@ -197,4 +201,58 @@ fn short_query_does_not_wait_for_a_long_one() {
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     assert!(long.try_next_batch().unwrap().is_none(), "the long one is still running");
     assert_eq!(long.collect_batches().unwrap().len(), 1);
+}
+
+/// The numbers from 0 on, the greatest first.
+fn sorted_series(rows: u64) -> PlanNode {
+    let columns = vec![SeriesColumn { start: 0, step: 1 }];
+    let input = PlanNode::Series(SeriesNode { columns, rows });
+    let key = SortKey { column: 0, is_descending: true, is_nulls_first: false };
+    PlanNode::Sort(Box::new(SortNode { input, keys: vec![key], rows_max: None }))
+}
+
+static SORTED_CALLS: AtomicUsize = AtomicUsize::new(0);
+
+fn counted_of_sorted(call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
+    SORTED_CALLS.fetch_add(1, Ordering::SeqCst);
+    slow(call, out)
+}
+
+/// Sorted rows are one morsel, which the only worker puts aside.
+#[test]
+fn short_query_does_not_wait_for_the_end_of_a_morsel() {
+    let store = store();
+    let pool = pool(1);
+    let few = table(&store, "few", &[0..100], 5);
+    let root = sum_of_calls(sorted_series(500_000), counted_of_sorted);
+    let mut long = begin(&pool, root, QueryOptions::default());
+    while SORTED_CALLS.load(Ordering::SeqCst) == 0 {
+        assert!(long.try_next_batch().unwrap().is_none());
+    }
+    for _ in 0..3 {
+        let before = SORTED_CALLS.load(Ordering::SeqCst);
+        assert_eq!(run(&pool, scan(&few.snapshot(), &[ID], Vec::new())).unwrap().len(), 100);
+        let calls = SORTED_CALLS.load(Ordering::SeqCst) - before;
+        assert!(calls <= 8, "{calls} vectors of the other query came first");
+    }
+    assert!(long.try_next_batch().unwrap().is_none(), "the long one is still running");
+    assert_eq!(long.collect_batches().unwrap().len(), 1);
+    assert_eq!(SORTED_CALLS.load(Ordering::SeqCst), 500_000_usize.div_ceil(8_192));
+}
+
+/// Rows of a morsel that was put aside stay behind those before them, in a sink that only collects.
+#[test]
+fn rows_of_queries_that_take_turns_keep_their_order() {
+    const ROWS: u64 = 400_000;
+    let pool = pool(3);
+    let limit = LimitNode { input: sorted_series(ROWS), offset: 5, rows_max: Some(ROWS - 10) };
+    let limit = PlanNode::Limit(Box::new(limit));
+    let root = PlanNode::Limit(Box::new(LimitNode { input: limit, offset: 5, rows_max: None }));
+    let mut streams: Vec<_> =
+        (0..6).map(|_| begin(&pool, root.clone(), QueryOptions::default())).collect();
+    for stream in &mut streams {
+        let rows = support::rows_of(&stream.collect_batches().unwrap());
+        let wanted = (5..ROWS - 10).rev().map(|one| vec![ScalarValue::Int(one.into())]);
+        assert!(rows.into_iter().eq(wanted), "rows came in another order");
+    }
 }

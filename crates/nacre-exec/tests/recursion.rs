@@ -297,6 +297,67 @@ fn an_endless_recursion_is_cancelled() {
     }
 }
 
+/// Neither the number of its steps nor one step alone holds up other queries.
+#[test]
+fn queries_do_not_wait_for_an_endless_recursion() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let statements = [
+        ENDLESS,
+        "with recursive r (n) as (select 1 union all select n + 1 from r, generate_series(1, \
+         100000000000) a where a + n < 0) select count(*) from r",
+    ];
+    for sql in statements {
+        let workers = pool(1);
+        // If the other query had to wait for its end, this one would fail, and not answer.
+        let deadline = Some(Instant::now() + Duration::from_secs(60));
+        let options = QueryOptions { deadline, ..QueryOptions::default() };
+        let mut endless = workers.execute(plan_of(&database, sql), options).unwrap();
+        std::thread::sleep(Duration::from_millis(50));
+        for _ in 0..3 {
+            let short = plan_of(&database, "select count(*) from t where id >= 0");
+            let mut stream = workers.execute(short, QueryOptions::default()).unwrap();
+            assert_eq!(stream.collect_batches().unwrap().len(), 1);
+        }
+        assert!(endless.try_next_batch().expect(sql).is_none(), "{sql}");
+    }
+}
+
+/// As in PostgreSQL, which makes no more rows of a recursion than are asked for.
+#[test]
+fn endless_recursions_of_which_few_rows_are_wanted_end() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let endless = "with recursive r (n) as (select 1 union all select n + 1 from r)";
+    for (query, wanted) in [
+        ("select count(*) from t where id < 7", "7"),
+        ("select count(*) from t where false and id in (select n from r)", "0"),
+        ("select count(*) from (select n from r limit 10) s", "10"),
+        ("select max(n) from (select n from r where n > 20 limit 10) s", "30"),
+        ("select sum(n) from (select n from r offset 5 fetch first 2 rows only) s", "13"),
+        ("select (select n from r offset 4 limit 1)", "5"),
+        ("select max(m) from (select n * 2 as m from r limit 4) s", "8"),
+        ("select max(n) from (select 0 as n union all select n from r limit 9) s", "8"),
+        ("select count(*) from t where exists (select from r) and id < 3", "3"),
+        ("select exists (select from r where n > 40)", "t"),
+        ("select count(*) from t where id in (select n from r limit 6)", "6"),
+    ] {
+        let sql = format!("{endless} {query}");
+        let plan = optimize(database.bind(&sql), &database);
+        let settings = nacre_types::ValueSettings::default();
+        let query = lower_query(&plan, &database, &settings).unwrap_or_else(|error| {
+            panic!("{sql}: {error}");
+        });
+        let workers = pool(2);
+        let deadline = Some(Instant::now() + Duration::from_secs(20));
+        let options = QueryOptions { deadline, ..QueryOptions::default() };
+        let mut stream = workers.execute(query.plan, options).unwrap();
+        let batches = stream.collect_batches().unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let batch = batches.first().expect(&sql);
+        let value = query.outputs[0].value(batch, 0).unwrap();
+        let text = support::statements::text_of(&value, query.outputs[0].sql_type);
+        assert_eq!(text, wanted, "{sql}");
+    }
+}
+
 #[test]
 fn rows_of_a_recursion_count_against_the_budget() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);

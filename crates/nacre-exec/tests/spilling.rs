@@ -6,7 +6,9 @@
 
 mod support;
 
-use std::io;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -340,7 +342,8 @@ fn kept_rows_with_little_memory_are_read_more_than_once() {
 
 #[test]
 fn full_disk_ends_its_query_only() {
-    let (_store, table) = small_table();
+    let (store, table) = small_table();
+    let few = support::table(&store, "few", &[0..1_000], 5);
     let place = SpillPlace::new(300_000);
     let input = |table: &Arc<Table>| scan(&table.snapshot(), &ALL, Vec::new());
     let joined = join(PairingKind::Inner, input(&table), input(&table), keys(&[ID]));
@@ -356,8 +359,11 @@ fn full_disk_ends_its_query_only() {
             assert_eq!(error.kind(), ExecErrorKind::DiskFull);
             let text = error.to_string();
             assert!(text.contains("the limit of files leaves them 300000"), "{text}");
-            // The workers go on.
+            // The workers go on, and so does a query that spills less.
             assert_eq!(execute(&pool, plan, 1 << 30).unwrap().rows.len(), ROWS as usize);
+            assert_eq!((place.space.bytes_used(), place.space.files()), (0, 0));
+            let answer = execute(&pool, &sort_of(&few, &[(ID, true, false)]), 100_000).unwrap();
+            assert!(answer.spilled_bytes > 0 && answer.rows.len() == 1_000);
         }
     }
     place.assert_empty();
@@ -469,4 +475,60 @@ fn canceled_queries_leave_no_files() {
         }
         place.assert_empty();
     }
+}
+
+/// Set for the process that is killed: the directory of its files.
+const KILLED_DIRECTORY: &str = "NACRE_TEST_SPILL_DIRECTORY";
+
+/// Spills, says so, and waits.
+fn spill_and_wait(directory: &Path) {
+    let (_store, table) = small_table();
+    let space = SpillSpace::open(directory, "the limit of files", u64::MAX);
+    let pool = spilling_pool(2, &space);
+    let options = QueryOptions {
+        memory_bytes_max: 500_000,
+        result_bytes_max: 1_000,
+        ..QueryOptions::default()
+    };
+    let root = sort_of(&table, &[(TEXT, true, false)]);
+    let mut stream = pool.execute(PhysicalPlan { root }, options).unwrap();
+    assert!(stream.next_batch().unwrap().is_some());
+    println!("\nspilled {} {}", space.bytes_used(), space.files());
+    io::stdout().flush().unwrap();
+    let _ = io::stdin().read_line(&mut String::new());
+}
+
+#[test]
+fn killed_process_leaves_no_file_and_the_next_start_is_clean() {
+    const NAME: &str = "killed_process_leaves_no_file_and_the_next_start_is_clean";
+    if let Some(directory) = std::env::var_os(KILLED_DIRECTORY) {
+        return spill_and_wait(Path::new(&directory));
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", NAME, "--nocapture"])
+        .env(KILLED_DIRECTORY, directory.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let spilled = lines.map_while(Result::ok).find(|line| line.starts_with("spilled "));
+    let spilled = spilled.expect("the process has spilled");
+    let figures: Vec<u64> = spilled.split(' ').skip(1).map(|one| one.parse().unwrap()).collect();
+    assert!(figures.iter().all(|one| *one > 0), "{spilled}");
+    // SIGKILL.
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success());
+    let names = || std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(names(), 0);
+    // What a process left that was killed between making a file and removing its name.
+    std::fs::write(directory.path().join("nacre-spill-1-0x1-0"), b"rows").unwrap();
+    let space = SpillSpace::open(directory.path(), "the limit of files", u64::MAX);
+    assert_eq!((names(), space.bytes_used(), space.files()), (0, 0, 0));
+    let (_store, table) = small_table();
+    let plan = sort_of(&table, &[(TEXT, true, false)]);
+    let answer = execute(&spilling_pool(2, &space), &plan, 500_000).unwrap();
+    assert_eq!(answer.rows.len(), ROWS as usize);
+    assert_eq!((names(), space.bytes_used(), space.files()), (0, 0, 0));
 }

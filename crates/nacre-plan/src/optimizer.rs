@@ -1,7 +1,8 @@
 //! Makes a plan with joins or set operations cheaper: the same outputs and the same bag of rows, by
 //! passes in a fixed order, each run once.
 //!
-//! 0. [`merging`] computes columns that may fail for fewer rows.
+//! 0. [`unread_joins`] leaves out outer joins that nothing is read of; [`merging`] computes columns
+//!    that may fail for fewer rows.
 //! 1. [`unnesting`] makes dependent joins independent.
 //! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
 //! 3. [`factoring`] takes what all branches of an OR share out of it.
@@ -43,6 +44,7 @@ mod selectivity;
 mod spread;
 mod statistics;
 mod unnesting;
+mod unread_joins;
 
 pub use dependent_columns::determined_keys;
 pub use row_estimates::RowEstimates;
@@ -59,6 +61,7 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
     for query in &mut common {
         let mut own = std::mem::replace(&mut query.root, RelationalOperator::SingleRow);
         common::set_expected_rows(&mut own, &expected);
+        unread_joins::remove_unread_joins(&mut own, &query.outputs);
         let rule = match query.form {
             CommonForm::Call(_) => UnnestingRule::RowsAlone,
             _ => UnnestingRule::AnyRows,
@@ -68,10 +71,13 @@ pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPl
         if let Some(term) = query.form.term_mut() {
             let mut own = std::mem::replace(&mut term.root, RelationalOperator::SingleRow);
             common::set_expected_rows(&mut own, &expected);
+            unread_joins::remove_unread_joins(&mut own, &term.outputs);
             term.root = optimize_operator(own, &mut columns, statistics, UnnestingRule::AnyRows);
         }
     }
     common::set_expected_rows(&mut root, &expected);
+    let read: Vec<_> = outputs.iter().map(|output| output.column).collect();
+    unread_joins::remove_unread_joins(&mut root, &read);
     let root = optimize_operator(root, &mut columns, statistics, UnnestingRule::AnyRows);
     QueryPlan { columns, common, root, outputs, parameters }
 }

@@ -9,4 +9,6 @@ pub(crate) use fallibility::{
     query_never_fails,
 };
 pub(crate) use open_order::has_open_order;
-pub(crate) use row_count::{constant_count, has_exactly_one_row, has_one_row_at_most};
+pub(crate) use row_count::{
+    constant_count, has_exactly_one_row, has_one_partner_at_most, has_one_row_at_most,
+};

@@ -1,5 +1,6 @@
 //! The pool of workers.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -49,6 +50,8 @@ pub struct WorkerPool {
 #[derive(Debug)]
 pub(super) struct PoolShared {
     state: Mutex<PoolState>,
+    /// Queries of `state`, as of the last look at it.
+    query_count: AtomicUsize,
     /// Told when there may be something to do.
     has_work: Condvar,
     budget: Arc<MemoryBudget>,
@@ -72,6 +75,7 @@ impl WorkerPool {
         let workers = options.threads.clamp(1, THREADS_MAX);
         let shared = Arc::new(PoolShared {
             state: Mutex::default(),
+            query_count: AtomicUsize::new(0),
             has_work: Condvar::new(),
             budget: MemoryBudget::new("nacre.memory", options.memory_bytes_max),
             flavour: options.flavour,
@@ -156,7 +160,19 @@ impl PoolShared {
     fn add(&self, query: &Arc<QueryTask>) {
         let mut state = self.lock();
         state.queries.push(Arc::clone(query));
+        self.note_count(&state);
         self.has_work.notify_all();
+    }
+
+    fn note_count(&self, state: &PoolState) {
+        // ORDERING: a hint; who reads it late puts a morsel aside a vector later.
+        self.query_count.store(state.queries.len(), Ordering::Relaxed);
+    }
+
+    /// Whether there is more than one query.
+    pub(super) fn has_others(&self) -> bool {
+        // ORDERING: as above.
+        self.query_count.load(Ordering::Relaxed) > 1
     }
 
     fn close(&self) {
@@ -168,13 +184,16 @@ impl PoolShared {
         self.has_work.notify_all();
     }
 
-    /// Waits for something to do; `None` when the pool closes and all queries have ended.
-    pub(super) fn next_work(&self) -> Option<QueryWork> {
+    /// Waits for something that a worker can do; `None` when the pool closes and all queries have
+    /// ended.
+    pub(super) fn next_work(&self, worker: usize) -> Option<QueryWork> {
         let mut state = self.lock();
         loop {
             state.queries.retain(|query| !query.has_ended());
+            self.note_count(&state);
             state.queries.sort_by_key(|query| query.virtual_ns());
-            if let Some(work) = state.queries.iter().find_map(QueryTask::take_work) {
+            let mut queries = state.queries.iter();
+            if let Some(work) = queries.find_map(|query| query.take_work(worker)) {
                 return Some(work);
             }
             if state.is_closing && state.queries.is_empty() {

@@ -38,10 +38,24 @@ struct QueryState {
     /// Whether a worker ends the pipeline: no other worker may begin a morsel of it then, whose
     /// rows would get into the answer of the next run.
     is_ending: bool,
-    /// Morsels that wait for room in the channel.
-    parked: Vec<MorselRun>,
+    parked: Vec<ParkedMorsel>,
     error: Option<ExecError>,
     has_ended: bool,
+}
+
+/// A morsel that waits for room in the channel, or for its query's turn.
+#[derive(Debug)]
+struct ParkedMorsel {
+    run: MorselRun,
+    /// The worker that goes on with it, so that rows of one morsel stay in one place of a sink, in
+    /// their order; `None` if it waits for room, as sinks of answers have no such places.
+    worker: Option<usize>,
+}
+
+impl ParkedMorsel {
+    fn may_go_on(&self, worker: usize) -> bool {
+        self.worker.is_none_or(|own| own == worker)
+    }
 }
 
 /// What a worker is to do for a query.
@@ -67,7 +81,10 @@ pub(super) enum QueryJob {
 #[derive(Debug)]
 pub(super) enum JobOutcome {
     Ended,
-    Parked(Box<MorselRun>),
+    /// There is no room for more of its rows.
+    Blocked(Box<MorselRun>),
+    /// A worker, which goes on with it, had it long enough.
+    Interrupted(Box<MorselRun>, usize),
     Failed(ExecError),
 }
 
@@ -114,8 +131,8 @@ impl QueryTask {
         self.virtual_ns.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Returns something to do, if there is any for one more worker.
-    pub(super) fn take_work(self: &Arc<Self>) -> Option<QueryWork> {
+    /// Returns something to do, if there is any for one more worker, which is `worker`.
+    pub(super) fn take_work(self: &Arc<Self>, worker: usize) -> Option<QueryWork> {
         let mut state = self.lock();
         if state.has_ended || state.is_ending {
             return None;
@@ -130,15 +147,15 @@ impl QueryTask {
             None
         } else if self.channel.is_full() {
             return None;
-        } else if let Some(run) = state.parked.pop() {
-            Some(QueryJob::Resume(Box::new(run)))
+        } else if let Some(at) = state.parked.iter().rposition(|one| one.may_go_on(worker)) {
+            Some(QueryJob::Resume(Box::new(state.parked.swap_remove(at).run)))
         } else {
             state.stages.stages[state.stage].take_morsel().map(QueryJob::Morsel)
         };
         // The last one out ends the pipeline; who comes later finds it ended.
         let job = match job {
             Some(job) => job,
-            None if state.running == 0 => {
+            None if state.running == 0 && state.parked.is_empty() => {
                 state.is_ending = true;
                 QueryJob::EndPipeline
             }
@@ -173,7 +190,10 @@ impl QueryTask {
         state.running -= 1;
         match outcome {
             JobOutcome::Ended => {}
-            JobOutcome::Parked(run) => state.parked.push(*run),
+            JobOutcome::Blocked(run) => state.parked.push(ParkedMorsel { run: *run, worker: None }),
+            JobOutcome::Interrupted(run, worker) => {
+                state.parked.push(ParkedMorsel { run: *run, worker: Some(worker) });
+            }
             JobOutcome::Failed(error) => {
                 state.error.get_or_insert(error);
             }

@@ -1,26 +1,27 @@
 //! What a worker does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::pool::PoolShared;
 use super::query::{JobOutcome, QueryJob, QueryWork};
-use crate::error::{ExecError, ExecResult};
-use crate::pipeline::{MorselRun, PipelineStage, StepOutcome};
+use crate::error::ExecError;
+use crate::pipeline::{MorselRun, StepOutcome};
+
+/// How long a worker keeps a morsel while other queries wait.
+const SLICE: Duration = Duration::from_millis(10);
 
 /// Takes work until the pool closes.
 pub(super) fn work(shared: &PoolShared, worker: usize, is_pinned: bool) {
     if is_pinned {
         pin(worker);
     }
-    while let Some(work) = shared.next_work() {
-        let start = Instant::now();
+    while let Some(work) = shared.next_work(worker) {
         let query = std::sync::Arc::clone(&work.query);
         // State that a panic leaves behind belongs to the query, which ends.
-        let outcome = catch_unwind(AssertUnwindSafe(|| run(work, worker)));
-        query.add_time(start.elapsed());
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(work, shared, worker)));
         let may_go_on = match outcome {
             Ok(None) => true,
             Ok(Some(outcome)) => query.give_back(outcome),
@@ -41,40 +42,41 @@ pub(super) fn work(shared: &PoolShared, worker: usize, is_pinned: bool) {
 }
 
 /// Does a job; `None` if it was the end of a pipeline, which takes itself back.
-fn run(work: QueryWork, worker: usize) -> Option<JobOutcome> {
+fn run(work: QueryWork, shared: &PoolShared, worker: usize) -> Option<JobOutcome> {
     let QueryWork { query, stages, stage, job } = work;
+    let mut start = Instant::now();
+    let own = &stages.stages[stage];
     let run = match job {
         QueryJob::EndPipeline => {
             query.end_pipeline(&stages, stage);
+            query.add_time(start.elapsed());
             return None;
         }
-        QueryJob::Morsel(morsel) => MorselRun::new(&stages.stages[stage], morsel),
+        QueryJob::Morsel(morsel) => MorselRun::new(own, morsel),
         QueryJob::Resume(run) => Ok(*run),
     };
-    let stage = &stages.stages[stage];
-    let outcome = run.and_then(|run| run_morsel(run, stage, worker, || query.check()));
-    Some(match outcome {
-        Ok(None) => JobOutcome::Ended,
-        Ok(Some(run)) => JobOutcome::Parked(Box::new(run)),
-        Err(error) => JobOutcome::Failed(error),
-    })
-}
-
-/// Runs a morsel to its end; returns it if its sink has no room.
-fn run_morsel(
-    mut run: MorselRun,
-    stage: &PipelineStage,
-    worker: usize,
-    check: impl Fn() -> ExecResult<()>,
-) -> ExecResult<Option<MorselRun>> {
-    loop {
-        check()?;
-        match run.step(stage, worker)? {
-            StepOutcome::More => {}
-            StepOutcome::Blocked => return Ok(Some(run)),
-            StepOutcome::Ended => return Ok(None),
+    let mut run = match run {
+        Ok(run) => run,
+        Err(error) => return Some(JobOutcome::Failed(error)),
+    };
+    let outcome = loop {
+        match query.check().and_then(|()| run.step(own, worker)) {
+            Err(error) => break JobOutcome::Failed(error),
+            Ok(StepOutcome::Ended) => break JobOutcome::Ended,
+            Ok(StepOutcome::Blocked) => break JobOutcome::Blocked(Box::new(run)),
+            Ok(StepOutcome::More) if start.elapsed() >= SLICE => {
+                // Noted now, since other queries begin where this one is.
+                query.add_time(start.elapsed());
+                start = Instant::now();
+                if shared.has_others() {
+                    break JobOutcome::Interrupted(Box::new(run), worker);
+                }
+            }
+            Ok(StepOutcome::More) => {}
         }
-    }
+    };
+    query.add_time(start.elapsed());
+    Some(outcome)
 }
 
 /// Keeps the calling thread on one of the processors that the process may use. Without permission

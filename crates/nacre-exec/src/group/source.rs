@@ -55,19 +55,23 @@ impl PipelineSource for GroupSource {
 
 impl SourceRun for GroupRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
-        while self.next == self.merged.table.len()
+        (batch.rows, batch.selection) = (0, None);
+        if self.next == self.merged.table.len()
             && let Some(part) = self.waiting.pop()
         {
             self.next = 0;
             self.merged = MergedGroups::none(&self.sink);
             self.merged = self.sink.merge_spilled(&part, &mut self.waiting)?;
+            if self.merged.table.len() == 0 {
+                // It was split; others may want the thread before its parts are merged.
+                return Ok(true);
+            }
         }
         let plan = Arc::clone(&self.sink.plan);
         let end = self.merged.table.len().min(self.next + VECTOR_ROWS);
         let end = end_of_batch(&plan, &self.merged.table, self.next..end);
         let groups = self.next..end;
         self.next = end;
-        (batch.rows, batch.selection) = (0, None);
         let outputs = plan.outputs().len();
         batch.columns.iter_mut().take(outputs).for_each(|column| column.clear());
         if groups.is_empty() {

@@ -8,7 +8,7 @@ use super::keys::JoinKeyWords;
 use super::parts::{JoinPartWriter, PARTS, SideRows};
 use super::plan::JoinPlan;
 use super::spilled::SpilledJoin;
-use super::table::{ChunkKeys, JoinIndexKind, JoinKeyRange, JoinTable};
+use super::table::{ChunkKeys, JoinIndexKind, JoinKeyRange, JoinTable, TableIndex};
 use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -302,7 +302,7 @@ impl PipelineSink for JoinBuildSink {
             Some(_) => {}
             None => reservation.resize(index_bytes)?,
         }
-        let table = make_table(&self.plan, chunks, range, reservation)?;
+        let table = make_table(&self.plan, chunks, range, reservation, &self.control)?;
         self.table.set(table).map_err(|_| ExecError::internal("a join was built twice"))
     }
 
@@ -323,6 +323,7 @@ pub(super) fn make_table(
     chunks: Vec<JoinChunk>,
     range: Option<JoinKeyRange>,
     reservation: MemoryReservation,
+    control: &QueryControl,
 ) -> ExecResult<JoinTable> {
     let rows = chunks.iter().map(|chunk| chunk.rows).sum();
     if rows > ROWS_MAX {
@@ -339,13 +340,15 @@ pub(super) fn make_table(
     let mut columns: Vec<StoredColumn> = infos.map(StoredColumn::new).collect();
     let mut keys = Vec::with_capacity(chunks.len());
     for chunk in chunks {
+        control.check()?;
         let JoinChunk { columns: values, keys: words, has_key, rows } = chunk;
         for (column, values) in columns.iter_mut().zip(values) {
             column.push(values)?;
         }
         keys.push(ChunkKeys { words, has_key, rows });
     }
-    Ok(JoinTable::new(columns, keys, words, range, choice, is_marked, reservation))
+    let index = TableIndex { choice, is_marked, reservation, control };
+    JoinTable::new(columns, keys, words, range, index)
 }
 
 /// The rows of a table, to be linked.

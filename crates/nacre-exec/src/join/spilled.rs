@@ -242,22 +242,19 @@ impl PipelineSource for SpilledJoinSource {
 }
 
 impl SpilledJoinRun {
-    /// Makes the table of the next part that anything may come of; false if there is none.
+    /// Makes the table of the next part if anything may come of it, or splits it; false if there is
+    /// none.
     fn open_part(&mut self, spilled: &SpilledJoin) -> ExecResult<bool> {
         let sink = Arc::clone(&self.sink);
         let plan = sink.plan();
-        while let Some(part) = self.waiting.pop() {
-            let has_build_rows = plan.ends_with_build() && !part.build.is_empty();
-            let has_pairs = !part.build.is_empty() && !part.probe.is_empty();
-            let has_probe_rows = !plan.needs_partner() && !part.probe.is_empty();
-            if has_build_rows || has_pairs || has_probe_rows {
-                self.make_part(spilled, plan, part)?;
-                if self.open.is_some() {
-                    return Ok(true);
-                }
-            }
+        let Some(part) = self.waiting.pop() else { return Ok(false) };
+        let has_build_rows = plan.ends_with_build() && !part.build.is_empty();
+        let has_pairs = !part.build.is_empty() && !part.probe.is_empty();
+        let has_probe_rows = !plan.needs_partner() && !part.probe.is_empty();
+        if has_build_rows || has_pairs || has_probe_rows {
+            self.make_part(spilled, plan, part)?;
         }
-        Ok(false)
+        Ok(true)
     }
 
     /// Makes the table of a part, or splits it.
@@ -292,8 +289,11 @@ impl SpilledJoinRun {
             push_chunk(&mut chunks, chunk, plan.key_words);
         }
         let none = spill.reservation("join");
-        let table = make_table(plan, chunks, None, none)?;
-        (0..table.keys.len()).for_each(|chunk| table.insert_chunk(chunk));
+        let table = make_table(plan, chunks, None, none, spill.control())?;
+        for chunk in 0..table.keys.len() {
+            spill.check()?;
+            table.insert_chunk(chunk);
+        }
         let remainder = if plan.ends_with_build() { 0..table.rows } else { 0..0 };
         self.open = Some(OpenPart {
             table,
@@ -356,8 +356,9 @@ impl SourceRun for SpilledJoinRun {
         let sink = Arc::clone(&self.sink);
         let missing = || ExecError::internal("a join that is not in files");
         let (plan, spilled) = (sink.plan(), sink.spilled().ok_or_else(missing)?);
-        if self.open.is_none() && !self.open_part(spilled)? {
-            return Ok(false);
+        if self.open.is_none() {
+            // Others may want the thread before its rows are joined.
+            return self.open_part(spilled);
         }
         let Self { open, vector, pairs, interpreter, scratch, .. } = self;
         let Some(part) = open else { return Ok(false) };

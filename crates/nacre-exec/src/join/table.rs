@@ -22,6 +22,8 @@ use super::chunk::{CHUNK_ROWS, chunk_place};
 use super::column::{NO_ROW, StoredColumn};
 use super::key_bits::{JoinKeyBits, JoinKeySummary};
 use super::keys::JoinKeyWords;
+use crate::control::QueryControl;
+use crate::error::ExecResult;
 use crate::group::{equal_words, hash_words};
 use crate::memory::MemoryReservation;
 use crate::vector::BitVector;
@@ -39,6 +41,9 @@ const SLOTS_MIN: usize = 64;
 /// Bytes of strings of one column that a vector of pairs gets at most, if these are short enough:
 /// a heap has 4 GiB, and a worker should take much less.
 const HEAP_BYTES_MAX: usize = 64 << 20;
+
+/// Zeros that are written between two looks at whether the query is to end: a few milliseconds.
+const ZEROS_BETWEEN_CHECKS: usize = 1 << 20;
 
 /// The link in a slot; above it are the tags.
 const LINK_MASK: u64 = (1 << 48) - 1;
@@ -60,6 +65,17 @@ pub(super) enum JoinIndexKind {
     All,
     Dense { min: i64, range: usize },
     Hash { slots: usize },
+}
+
+/// The index that a table gets.
+#[derive(Debug)]
+pub(super) struct TableIndex<'c> {
+    pub(super) choice: JoinIndexKind,
+    /// Whether rows come out alone that have no partner, or for that they have one.
+    pub(super) is_marked: bool,
+    /// Of the bytes of `choice`.
+    pub(super) reservation: MemoryReservation,
+    pub(super) control: &'c QueryControl,
 }
 
 /// The least and the greatest key of rows, of keys of one word.
@@ -138,13 +154,18 @@ impl JoinIndexKind {
     }
 }
 
-/// Makes links to nothing.
-fn no_links(count: usize) -> Vec<AtomicU32> {
-    (0..count).map(|_| AtomicU32::new(0)).collect()
-}
-
-fn zero_words(count: usize) -> Vec<AtomicU64> {
-    (0..count).map(|_| AtomicU64::new(0)).collect()
+/// Makes links to nothing, or words without bits.
+///
+/// # Errors
+/// Those of the query's control.
+fn zeros<T: Default>(count: usize, control: &QueryControl) -> ExecResult<Vec<T>> {
+    let mut all = Vec::with_capacity(count);
+    while all.len() < count {
+        control.check()?;
+        let end = count.min(all.len() + ZEROS_BETWEEN_CHECKS);
+        all.resize_with(end, T::default);
+    }
+    Ok(all)
 }
 
 /// Returns the bit of a hash in a slot's tags.
@@ -154,31 +175,35 @@ fn tag_of(hash: u64) -> u64 {
 }
 
 impl JoinTable {
-    /// Makes a table without links; `reservation` holds the bytes of `choice`.
+    /// Makes a table without links.
+    ///
+    /// # Errors
+    /// Those of the query's control.
     pub(super) fn new(
         columns: Vec<StoredColumn>,
         keys: Vec<ChunkKeys>,
         key_words: usize,
         range: Option<JoinKeyRange>,
-        choice: JoinIndexKind,
-        is_marked: bool,
-        reservation: MemoryReservation,
-    ) -> Self {
+        index: TableIndex<'_>,
+    ) -> ExecResult<Self> {
+        let TableIndex { choice, is_marked, reservation, control } = index;
         let rows = keys.iter().map(|chunk| chunk.rows).sum();
         let longest = columns.iter().map(StoredColumn::longest).max().unwrap_or(0);
         let pairs_max = (HEAP_BYTES_MAX / longest.max(1)).clamp(1, VECTOR_ROWS);
         let index = match choice {
             JoinIndexKind::All => KeyIndex::All,
-            JoinIndexKind::Dense { min, range } => KeyIndex::Dense { min, heads: no_links(range) },
+            JoinIndexKind::Dense { min, range } => {
+                KeyIndex::Dense { min, heads: zeros(range, control)? }
+            }
             JoinIndexKind::Hash { slots } => KeyIndex::Hash {
                 shift: 64 - slots.trailing_zeros(),
-                slots: zero_words(slots),
-                chain: no_links(rows),
+                slots: zeros(slots, control)?,
+                chain: zeros(rows, control)?,
             },
         };
-        let same = if choice == JoinIndexKind::All { Vec::new() } else { no_links(rows) };
-        let marks = if is_marked { zero_words(rows.div_ceil(64)) } else { Vec::new() };
-        Self {
+        let links = if choice == JoinIndexKind::All { 0 } else { rows };
+        let marks = if is_marked { rows.div_ceil(64) } else { 0 };
+        Ok(Self {
             rows,
             columns,
             keys,
@@ -187,11 +212,11 @@ impl JoinTable {
             range,
             index,
             summaries: (0..key_words).map(|_| OnceLock::new()).collect(),
-            same,
+            same: zeros(links, control)?,
             has_duplicates: AtomicBool::new(false),
-            marks,
+            marks: zeros(marks, control)?,
             reservation,
-        }
+        })
     }
 
     /// Links the rows of a chunk; workers do so at once.
@@ -438,7 +463,9 @@ mod tests {
         };
         let reservation = MemoryBudget::new("memory", 1 << 30).reservation("join");
         let keys = (0..8).map(chunk).collect();
-        let table = JoinTable::new(Vec::new(), keys, 1, None, choice, false, reservation);
+        let control = QueryControl::default();
+        let index = TableIndex { choice, is_marked: false, reservation, control: &control };
+        let table = JoinTable::new(Vec::new(), keys, 1, None, index).unwrap();
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let table = &table;

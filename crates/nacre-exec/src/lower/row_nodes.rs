@@ -36,6 +36,10 @@ const NODES_MAX: usize = 500;
 /// Bytes of strings that are made between two looks at the memory of the query.
 const BYTES_BETWEEN_ASKS: usize = 256 << 10;
 
+/// Rows that are computed between two looks at whether the query is to end: a call may take a
+/// millisecond, of a long string.
+const ROWS_BETWEEN_CHECKS: usize = 32;
+
 /// A node whose values are computed row by row.
 pub(super) struct RowNode {
     pub(super) id: ExpressionId,
@@ -134,6 +138,9 @@ fn evaluate_rows(
     let mut known: HashMap<u32, ScalarValue> = HashMap::new();
     let mut asked = 0;
     for row in 0..call.rows {
+        if row % ROWS_BETWEEN_CHECKS == 0 {
+            call.room.check()?;
+        }
         if call.active.is_some_and(|active| !active.get(row)) {
             out.values.push_default();
             continue;

@@ -4,9 +4,9 @@
 //! 2. When all are handed on, the recursive side makes rows of the working table; they become it.
 //! 3. Without rows it ends.
 //!
-//! A side runs to its end in the thread that asks. If the recursive side fails and makes rows of
-//! one row after the other, it runs again for each row, so that those before the error are handed
-//! on, as in PostgreSQL.
+//! A call does a few vectors' work of a side at most, so that others get the thread in between. If
+//! the recursive side fails and makes rows of one row after the other, it runs again for each row,
+//! so that those before the error are handed on, as in PostgreSQL.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,12 +15,15 @@ use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, PipelineSource, SinkRoom, SlotId, SourceRun, StageContext};
 use crate::plan::RecursionColumn;
-use crate::stages::RecursionPlan;
+use crate::stages::{RecursionPlan, RecursionSide};
 use crate::value::{ScalarValue, exact_key};
 use crate::vector::{ColumnVector, ResultBatch, VectorBatch};
 
 /// What an entry of a set takes beside its bytes.
 const ENTRY_BYTES: usize = 48;
+
+/// Vectors of a side that one call takes: most steps of a recursion have fewer.
+const VECTORS_AT_ONCE: usize = 16;
 
 /// Makes the rows of a recursion.
 #[derive(Debug)]
@@ -35,6 +38,8 @@ struct RecursionRun {
     rows: Option<Arc<[ResultBatch]>>,
     /// The next batch of it.
     next: usize,
+    /// What makes the next working table.
+    side: Option<RecursionSide>,
     /// What is raised when all are handed on.
     error: Option<ExecError>,
     seen: HashSet<Vec<u8>>,
@@ -63,6 +68,7 @@ impl PipelineSource for RecursionSource {
             plan: Arc::clone(&self.plan),
             rows: None,
             next: 0,
+            side: None,
             error: None,
             seen: HashSet::new(),
             seen_memory: budget.reservation("distinct rows of a recursion"),
@@ -74,7 +80,7 @@ impl PipelineSource for RecursionSource {
 impl SourceRun for RecursionRun {
     fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
         (batch.rows, batch.selection) = (0, None);
-        loop {
+        for _ in 0..VECTORS_AT_ONCE {
             if let Some(from) = self.rows.as_ref().and_then(|rows| rows.get(self.next)) {
                 self.next += 1;
                 copy_batch(from, batch);
@@ -83,26 +89,37 @@ impl SourceRun for RecursionRun {
             if let Some(error) = self.error.take() {
                 return Err(error);
             }
-            self.plan.context.control.check()?;
-            let made = match self.rows.clone() {
-                None => self.plan.run_first()?,
-                Some(rows) if rows.is_empty() => return Ok(false),
-                Some(rows) => self.run_step(&rows)?,
+            let side = match (&mut self.side, &self.rows) {
+                (Some(side), _) => side,
+                (none, None) => none.insert(self.plan.begin_first()?),
+                (_, Some(rows)) if rows.is_empty() => return Ok(false),
+                (none, Some(rows)) => none.insert(self.plan.begin_step(rows)?),
             };
+            let made = match side.advance() {
+                Ok(None) => continue,
+                Ok(Some(made)) => made,
+                Err(error) => self.rows_before(error)?,
+            };
+            self.side = None;
             let made = self.without_known(made)?;
             self.rows_memory.resize(made.iter().map(ResultBatch::bytes).sum())?;
             (self.rows, self.next) = (Some(made.into()), 0);
         }
+        // Others may want the thread.
+        Ok(true)
     }
 }
 
 impl RecursionRun {
-    /// Makes rows of the working table.
-    fn run_step(&mut self, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
-        match self.plan.run_step(rows) {
-            Err(error) if self.plan.node.is_row_by_row && error.of_values().is_some() => {}
-            outcome => return outcome,
-        }
+    /// Makes the rows that come before the row that a side has failed at.
+    ///
+    /// # Errors
+    /// That of the side, if its rows are not made of one row after the other.
+    fn rows_before(&mut self, error: ExecError) -> ExecResult<Vec<ResultBatch>> {
+        let rows = match self.rows.clone() {
+            Some(rows) if self.plan.node.is_row_by_row && error.of_values().is_some() => rows,
+            _ => return Err(error),
+        };
         let mut made = Vec::new();
         let mut memory = self.plan.context.budget.reservation("rows of a recursion");
         for batch in rows.iter() {
@@ -110,7 +127,8 @@ impl RecursionRun {
                 self.plan.context.control.check()?;
                 let columns = batch.columns.iter().map(|column| column.gathered(&[row as u16]));
                 let one = ResultBatch { columns: columns.collect(), rows: 1 };
-                match self.plan.run_step(&Arc::from([one])) {
+                let side = self.plan.begin_step(&Arc::from([one]))?;
+                match side.run() {
                     Ok(more) => {
                         memory.grow(more.iter().map(ResultBatch::bytes).sum())?;
                         made.extend(more);

@@ -7,6 +7,7 @@ use super::gate::LimitGate;
 use super::key::append_part;
 use super::run::SortRun;
 use super::spilled::{RunSpill, SpilledMerge, SpilledRun};
+use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, SlotInfo, StageContext, WorkerSlots};
@@ -43,6 +44,7 @@ pub(crate) struct SortSink {
     top_rows: Option<usize>,
     gate: Option<Arc<LimitGate>>,
     locals: WorkerSlots<LocalRuns>,
+    control: Arc<QueryControl>,
     /// Start of the last key that a top-k may still take; only falls. Workers that are late take
     /// rows in vain, no more.
     bound: AtomicU64,
@@ -92,6 +94,7 @@ impl SortSink {
             top_rows,
             gate,
             locals: WorkerSlots::new(context.workers, make),
+            control: Arc::clone(&context.control),
             bound: AtomicU64::new(u64::MAX),
             runs: OnceLock::new(),
             spill: spill.map(|spill| RunSpill::new(spill, infos)),
@@ -256,6 +259,7 @@ impl PipelineSink for SortSink {
         }
         let mut runs = Vec::new();
         for mut local in self.locals.all() {
+            self.control.check()?;
             if local.open.len() > 0 {
                 local.close_run();
             }

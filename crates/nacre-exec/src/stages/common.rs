@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::called::open_called;
-use super::measured::MeasuredStages;
+use super::measured::{MeasuredSinks, MeasuredStages};
 use super::{OpenPipeline, begin, close, open_input, open_node, output_infos};
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{
@@ -206,36 +206,36 @@ impl RecursionPlan {
         Self { node: node.clone(), context, common: stages.common.clone(), infos }
     }
 
-    /// Runs the first side.
+    /// Begins the first side.
     ///
     /// # Errors
-    /// Those of its operators.
-    pub(crate) fn run_first(&self) -> ExecResult<Vec<ResultBatch>> {
-        self.run(&self.node.first, &Arc::from([]))
+    /// Those of making its stages.
+    pub(crate) fn begin_first(&self) -> ExecResult<RecursionSide> {
+        self.begin(&self.node.first, &Arc::from([]))
     }
 
-    /// Runs the recursive side over rows.
+    /// Begins the recursive side over rows.
     ///
     /// # Errors
-    /// Those of its operators.
-    pub(crate) fn run_step(&self, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
-        self.run(&self.node.step, rows)
+    /// As [`RecursionPlan::begin_first`].
+    pub(crate) fn begin_step(&self, rows: &Arc<[ResultBatch]>) -> ExecResult<RecursionSide> {
+        self.begin(&self.node.step, rows)
     }
 
-    fn run(&self, side: &PlanNode, rows: &Arc<[ResultBatch]>) -> ExecResult<Vec<ResultBatch>> {
-        run_side(side, (rows, &self.infos), &self.common, &self.infos, &self.context)
+    fn begin(&self, side: &PlanNode, rows: &Arc<[ResultBatch]>) -> ExecResult<RecursionSide> {
+        begin_side(side, (rows, &self.infos), &self.common, &self.infos, &self.context)
     }
 }
 
-/// Runs a plan to its end in the calling thread; it reads rows, of which `infos` are known, as the
-/// query behind the `common` ones, and has these outputs.
-pub(super) fn run_side(
+/// Begins a plan that reads rows, of which `infos` are known, as the query behind the `common`
+/// ones, and has these outputs.
+fn begin_side(
     side: &PlanNode,
     (rows, infos): (&Arc<[ResultBatch]>, &[SlotInfo]),
     common: &[CommonRows],
     outputs: &[SlotInfo],
     context: &StageContext,
-) -> ExecResult<Vec<ResultBatch>> {
+) -> ExecResult<RecursionSide> {
     let mut stages = StageList { common: common.to_vec(), ..StageList::default() };
     let source = CommonSource::Batches(Arc::clone(rows));
     let (infos, rows_max) = (infos.to_vec(), u64::MAX);
@@ -250,26 +250,99 @@ pub(super) fn run_side(
     }
     let sink = Arc::new(BatchSink::new(pipeline.columns.clone(), context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
-    stages.stages.iter().try_for_each(|stage| run_stage(stage, context))?;
-    stages.measured.sinks.note_held();
-    Ok(sink.take())
+    let StageList { stages, measured, .. } = stages;
+    Ok(RecursionSide { stages: StageRun::new(stages), measured: measured.sinks, sink })
 }
 
-pub(super) fn run_stage(stage: &PipelineStage, context: &StageContext) -> ExecResult<()> {
-    while let Some(morsel) = stage.take_morsel() {
-        let mut run = MorselRun::new(stage, morsel)?;
+/// Runs a plan to its end in the calling thread: see [`begin_side`].
+pub(super) fn run_side(
+    side: &PlanNode,
+    rows: (&Arc<[ResultBatch]>, &[SlotInfo]),
+    common: &[CommonRows],
+    outputs: &[SlotInfo],
+    context: &StageContext,
+) -> ExecResult<Vec<ResultBatch>> {
+    begin_side(side, rows, common, outputs, context)?.run()
+}
+
+/// A side of a recursion that is being run, by one thread at a time.
+#[derive(Debug)]
+pub(crate) struct RecursionSide {
+    stages: StageRun,
+    measured: MeasuredSinks,
+    sink: Arc<BatchSink>,
+}
+
+impl RecursionSide {
+    /// Does one vector's work; returns the rows when all is done.
+    ///
+    /// # Errors
+    /// Those of its operators, and of the query's control.
+    pub(crate) fn advance(&mut self) -> ExecResult<Option<Vec<ResultBatch>>> {
+        if self.stages.advance()? {
+            return Ok(None);
+        }
+        self.measured.note_held();
+        Ok(Some(self.sink.take()))
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Errors
+    /// As [`RecursionSide::advance`].
+    pub(crate) fn run(mut self) -> ExecResult<Vec<ResultBatch>> {
         loop {
-            context.control.check()?;
-            match run.step(stage, 0)? {
-                StepOutcome::More => {}
-                StepOutcome::Ended => break,
-                StepOutcome::Blocked => {
-                    return Err(ExecError::internal("a recursion waits for room"));
-                }
+            if let Some(rows) = self.advance()? {
+                return Ok(rows);
             }
         }
     }
-    stage.sink.finish()
+}
+
+/// Stages that one thread at a time runs, one after the other.
+#[derive(Debug)]
+pub(super) struct StageRun {
+    stages: Vec<PipelineStage>,
+    /// The present stage, and what is being read of it.
+    at: usize,
+    morsel: Option<MorselRun>,
+}
+
+impl StageRun {
+    pub(super) fn new(stages: Vec<PipelineStage>) -> Self {
+        Self { stages, at: 0, morsel: None }
+    }
+
+    /// Does one vector's work; returns false when all is done.
+    fn advance(&mut self) -> ExecResult<bool> {
+        let Some(stage) = self.stages.get(self.at) else { return Ok(false) };
+        stage.control.check()?;
+        let run = match &mut self.morsel {
+            Some(run) => run,
+            none => match stage.take_morsel() {
+                Some(morsel) => none.insert(MorselRun::new(stage, morsel)?),
+                None => {
+                    stage.sink.finish()?;
+                    self.at += 1;
+                    return Ok(true);
+                }
+            },
+        };
+        match run.step(stage, 0)? {
+            StepOutcome::More => {}
+            StepOutcome::Ended => self.morsel = None,
+            StepOutcome::Blocked => {
+                return Err(ExecError::internal("a plan that is run again waits for room"));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Runs all to their end.
+    pub(super) fn run(mut self) -> ExecResult<()> {
+        while self.advance()? {}
+        Ok(())
+    }
 }
 
 pub(super) fn column_info(column: &RecursionColumn) -> SlotInfo {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::common::{CommonRows, StageList, run_stage};
+use super::common::{CommonRows, StageList, StageRun};
 use super::{OpenPipeline, begin, open_input, output_infos, wrap};
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SlotInfo, StageContext};
@@ -65,7 +65,7 @@ impl SteppedPlan {
             *slot = builder.cast_to(*slot, info.vector_type);
         }
         let sources = wrap(pipeline, "first rows", &context);
-        stages.stages.iter().try_for_each(|stage| run_stage(stage, &context))?;
+        StageRun::new(stages.stages).run()?;
         Ok(sources)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::extremes::evaluate_extreme;
 use super::folds::evaluate_fold;
 use super::frames::{FramePieces, FrameRows};
-use super::order::{OrderedRows, SortedOrder};
+use super::order::{CHECK_ROWS, OrderedRows, SortedOrder};
 use super::partition::{MorselColumns, PartitionPeers, PartitionView};
 use super::plan::{PlannedCall, PlannedWindow, WindowPlan};
 use super::positions::{evaluate_position, evaluate_shift};
@@ -50,7 +50,8 @@ pub(super) fn evaluate_morsel(
     reservation: &mut MemoryReservation,
 ) -> ExecResult<Vec<ColumnVector>> {
     reservation.grow(rows.len() * ROW_BYTES)?;
-    let columns = gather_columns(plan, OrderedRows { runs, order }, &rows, reservation)?;
+    let ordered = OrderedRows { runs, order };
+    let columns = gather_columns(plan, ordered, &rows, control, reservation)?;
     let mut results: Vec<ColumnVector> = plan.results().map(empty_column).collect();
     let mut evaluation = MorselEvaluation {
         plan,
@@ -88,13 +89,17 @@ fn gather_columns(
     plan: &WindowPlan,
     OrderedRows { runs, order }: OrderedRows<'_>,
     rows: &Range<usize>,
+    control: &QueryControl,
     reservation: &mut MemoryReservation,
 ) -> ExecResult<MorselColumns> {
     let mut columns: Vec<Option<ColumnVector>> = plan.inputs.iter().map(|_| None).collect();
     for index in &plan.arguments {
         let mut column = empty_column(&plan.inputs[*index]);
-        for place in &order.rows[rows.clone()] {
-            runs[place.run as usize].append_value(place.row as usize, *index, &mut column);
+        for places in order.rows[rows.clone()].chunks(CHECK_ROWS) {
+            control.check()?;
+            for place in places {
+                runs[place.run as usize].append_value(place.row as usize, *index, &mut column);
+            }
         }
         column.fill_validity();
         reservation.grow(column.bytes())?;
@@ -125,7 +130,7 @@ impl MorselEvaluation<'_> {
         while start < self.rows.end {
             self.control.check()?;
             let end = self.order.end_of_equal(start, self.rows.end, window.partition_keys);
-            self.peers.set(self.order, start..end, window.peer_keys);
+            self.peers.set(self.order, start..end, window.peer_keys, self.control)?;
             self.evaluate_partition(window, start - self.rows.start, results)?;
             start = end;
         }

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use nacre_column::compare_floats;
 
 use super::evaluate::FrameView;
+use super::order::CHECK_ROWS;
 use super::partition::{PartitionColumn, append_null};
 use crate::error::{ExecError, ExecResult};
 use crate::plan::{AggregateCall, AggregateFunction, FrameExclusion};
@@ -131,6 +132,9 @@ fn by_tree(
         Ok(())
     })?;
     for node in (1..rows).rev() {
+        if node % CHECK_ROWS == 0 {
+            view.partition.control.check()?;
+        }
         tree[node] = compared.better(tree[2 * node], tree[2 * node + 1]);
     }
     view.partition.for_each_row(|row| {

@@ -21,17 +21,30 @@ pub(super) struct PartitionPeers {
 
 impl PartitionPeers {
     /// Goes on to the partition of these rows, peers being equal in the first `keys` keys.
-    pub(super) fn set(&mut self, order: &SortedOrder, rows: Range<usize>, keys: usize) {
+    ///
+    /// # Errors
+    /// Those of the query's control.
+    pub(super) fn set(
+        &mut self,
+        order: &SortedOrder,
+        rows: Range<usize>,
+        keys: usize,
+        control: &QueryControl,
+    ) -> ExecResult<()> {
         self.rows = rows.len();
         self.groups.clear();
         self.group_of.clear();
         for (row, position) in rows.enumerate() {
+            if row % CHECK_ROWS == CHECK_ROWS - 1 {
+                control.check()?;
+            }
             if row == 0 || !order.is_equal_to_last(position, keys) {
                 self.groups.push(row as u32);
             }
             self.group_of.push(self.groups.len() as u32 - 1);
         }
         self.groups.push(self.rows as u32);
+        Ok(())
     }
 
     /// Returns the peers of a row.

@@ -9,6 +9,13 @@ use ValueType as T;
 impl QueryWriter<'_> {
     /// Writes an aggregate of a type, in a grouped query.
     pub(super) fn aggregate(&mut self, value_type: ValueType, depth: usize) -> QueryTree {
+        if value_type == T::Integer && self.scope().has_sets && self.one_in(3) {
+            let keys = self.scope().keys.clone().unwrap_or_default();
+            let key = self.below(keys.len().max(1));
+            if let Some(key) = keys.get(key) {
+                return tree!["grouping(", key.text.as_str(), ")"];
+            }
+        }
         let saved = self.scope().clone();
         let was_local = std::mem::replace(&mut self.is_local, true);
         let scope = self.scope();
@@ -100,6 +107,11 @@ impl QueryWriter<'_> {
                 (tree![function, self.leaf(value_type), ")"], false)
             }
             _ => match self.aggregate_call(value_type, depth, false) {
+                Some((call, _)) if self.one_in(5) => {
+                    let condition = self.value(T::Boolean, depth.min(1));
+                    let filter = tree![" filter (where ", condition, ")"];
+                    (tree![call, QueryTree::optional(filter)], false)
+                }
                 Some((call, _)) => (call, false),
                 None => (tree!["lag(", self.leaf(value_type), ")"], true),
             },
@@ -129,7 +141,11 @@ impl QueryWriter<'_> {
         if self.one_in(3) {
             let value_type = self.any_type();
             let order = self.value(value_type, depth.min(1));
-            let frame = QueryTree::optional(self.frame(false).into());
+            let frame = match distance(value_type) {
+                Some(distance) if self.one_in(2) => self.distance_frame(distance),
+                _ => self.frame(false),
+            };
+            let frame = QueryTree::optional(frame.into());
             let order = tree!["order by ", order, frame];
             return tree![partition, QueryTree::optional(order)];
         }
@@ -148,6 +164,17 @@ impl QueryWriter<'_> {
         QueryTree::Parts(keys.enumerate().flat_map(comma_before).collect())
     }
 
+    /// Writes a frame of values up to a distance.
+    fn distance_frame(&mut self, distance: &str) -> String {
+        let frames = [
+            " desc range between {} preceding and {} following",
+            " range between {} following and unbounded following",
+            " nulls first range {} preceding exclude current row",
+            " range between unbounded preceding and {} preceding",
+        ];
+        self.pick(&frames).replace("{}", distance)
+    }
+
     /// Writes a frame; its rows are determined if the order of rows is.
     fn frame(&mut self, is_total: bool) -> String {
         let unit = if is_total { self.pick(&["rows", "rows", "groups"]) } else { "groups" };
@@ -163,6 +190,17 @@ impl QueryWriter<'_> {
             " range between current row and unbounded following exclude group",
         ];
         self.pick(&frames).replace("{}", unit)
+    }
+}
+
+/// Returns a distance between values of a type, if they have one.
+fn distance(value_type: ValueType) -> Option<&'static str> {
+    match value_type {
+        T::Small | T::Integer | T::Big => Some("2"),
+        T::Numeric => Some("1.5"),
+        T::Real | T::Double => Some("0.75::float8"),
+        T::Date | T::Stamp => Some("interval '36 hours'"),
+        T::Boolean | T::Text | T::Char => None,
     }
 }
 

@@ -41,6 +41,14 @@ pub(crate) enum AnswerDifference {
     ErrorKind,
 }
 
+/// Answers of both engines to a query.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswerPair<'a> {
+    pub(crate) ours: &'a QueryAnswer,
+    pub(crate) theirs: &'a QueryAnswer,
+    pub(crate) order: RowOrder,
+}
+
 /// Compares our answer with that of PostgreSQL, or with another one of ours.
 pub(crate) fn difference(
     ours: &QueryAnswer,
@@ -57,6 +65,17 @@ pub(crate) fn difference(
         (A::Error { .. }, A::Rows(_)) => Some(AnswerDifference::OurError),
         (A::Rows(_), A::Error { .. }) => Some(AnswerDifference::TheirError),
         (A::Rows(ours), A::Rows(theirs)) => rows_difference(ours, theirs, order),
+    }
+}
+
+/// Whether two answers are errors of one class.
+pub(crate) fn is_same_error(one: &QueryAnswer, other: &QueryAnswer) -> bool {
+    use QueryAnswer as A;
+    match (one, other) {
+        (A::Error { state: one, .. }, A::Error { state: other, .. }) => {
+            error_class(one) == error_class(other)
+        }
+        _ => false,
     }
 }
 
@@ -78,10 +97,20 @@ fn rows_difference(
     if order != RowOrder::TotalWithLimit && !is_same(&sorted(ours), &sorted(theirs)) {
         return Some(AnswerDifference::Rows);
     }
-    if order != RowOrder::None && !is_same(&plain(ours), &plain(theirs)) {
-        return Some(AnswerDifference::Order);
+    if order == RowOrder::None || is_same(&plain(ours), &plain(theirs)) {
+        return None;
     }
-    None
+    // Of equal zeros either may be kept, and its text be sorted.
+    let is_same_but_zeros = order == RowOrder::Total && is_same(&nonzero(ours), &nonzero(theirs));
+    (!is_same_but_zeros).then_some(AnswerDifference::Order)
+}
+
+/// Returns the rows without zeros.
+fn nonzero(rows: &AnswerRows) -> Vec<Vec<Option<String>>> {
+    let has_zero = |row: &Vec<Option<String>>| row.iter().flatten().any(|text| text == "0");
+    let mut rows = plain(rows);
+    rows.retain(|row| !has_zero(row));
+    rows
 }
 
 fn sorted(rows: &AnswerRows) -> Vec<Vec<Option<String>>> {

@@ -1,5 +1,6 @@
 //! The tables in a store, and queries that the own engine runs over them.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use nacre_exec::dispatch::{QueryOptions, WorkerPool};
 use nacre_exec::lower::{
     LoweringError, PhysicalQuery, StoredRelation, StoredRelations, column_sql_type, lower_query,
 };
+use nacre_exec::spill::SpillSpace;
 use nacre_exec::{ExecError, ExecErrorKind};
 use nacre_plan::BindError;
 use nacre_plan::algebra::QueryPlan;
@@ -24,10 +26,13 @@ use nacre_types::ValueSettings;
 use super::compare::QueryAnswer;
 use super::schema::{RandomTable, random_value};
 use super::support::statements::{table_of, text_of};
-use super::support::{SeededRandom, pool, pool_with};
+use super::support::{SeededRandom, pool, pool_with, spilling_pool};
 
-/// Least memory of a query that has little.
-const LITTLE_MEMORY: u64 = 256 << 10;
+/// Memory of a query over large tables that has little.
+const LITTLE_MEMORY: u64 = 4 << 20;
+
+/// Memory of a query over small tables that has little: some need more than the least of it.
+const TINY_MEMORY: [u64; 3] = [32 << 10, 64 << 10, 256 << 10];
 
 const RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -37,42 +42,55 @@ pub(crate) enum RunVariant {
     /// One worker.
     Plain,
     FourWorkers,
-    ScalarFlavour,
-    Sse42Flavour,
-    LittleMemory,
+    /// One worker of another SIMD flavour.
+    OtherFlavour(Flavour),
+    /// So many bytes, and temporary files.
+    LittleMemory {
+        is_parallel: bool,
+        bytes: u64,
+    },
     /// The bound plan, not optimized.
     NotOptimized,
+    /// Nothing is known about the tables.
+    NoStatistics,
     /// Statistics that have nothing to do with the rows, and so another order of joins.
-    WrongStatistics,
+    WrongStatistics {
+        seed: u64,
+    },
 }
 
 impl RunVariant {
-    /// All but the plain one.
-    pub(crate) const OTHERS: [Self; 6] = [
-        Self::FourWorkers,
-        Self::ScalarFlavour,
-        Self::Sse42Flavour,
-        Self::LittleMemory,
-        Self::NotOptimized,
-        Self::WrongStatistics,
-    ];
+    /// Returns what reports call it.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::LittleMemory { is_parallel: true, .. } => "little memory, four workers".into(),
+            Self::LittleMemory { .. } => "little memory".into(),
+            Self::WrongStatistics { .. } => "wrong statistics".into(),
+            other => format!("{other:?}"),
+        }
+    }
 }
 
 /// A store with random tables.
 pub(crate) struct RandomDatabase {
     _store: Store,
     tables: Vec<(Arc<Table>, Arc<RelationDefinition>)>,
+    is_large: bool,
     reader: Transaction,
     plain: WorkerPool,
     four: WorkerPool,
-    scalar: WorkerPool,
-    sse42: WorkerPool,
+    flavoured: Vec<(Flavour, WorkerPool)>,
+    spilling: [WorkerPool; 2],
+    _directory: tempfile::TempDir,
+    /// Runs that wrote temporary files.
+    spilled: Cell<usize>,
 }
 
 impl RandomDatabase {
     /// Makes the tables; rows of some are updated or deleted then.
     pub(crate) fn new(tables: &[RandomTable], random: &mut SeededRandom) -> Self {
         let store = Store::open(OpenOptions::default()).unwrap();
+        let is_large = tables.iter().any(|table| table.rows.len() > 100);
         let made = tables.iter().enumerate().map(|(index, random_table)| {
             let table = make_table(&store, random_table);
             change_rows(&store, &table, random_table, random);
@@ -80,11 +98,45 @@ impl RandomDatabase {
         });
         let tables = made.collect();
         let reader = store.begin(IsolationLevel::RepeatableRead);
-        let flavour = |one: Flavour| if one <= Flavour::active() { one } else { Flavour::Scalar };
-        let (plain, four) = (pool(1), pool(4));
-        let scalar = pool_with(1, Flavour::Scalar);
-        let sse42 = pool_with(1, flavour(Flavour::ALL[1]));
-        Self { _store: store, tables, reader, plain, four, scalar, sse42 }
+        let others = Flavour::available().into_iter().filter(|one| *one != Flavour::active());
+        let flavoured = others.map(|one| (one, pool_with(1, one))).collect();
+        let directory = tempfile::tempdir().unwrap();
+        let space = SpillSpace::open(directory.path(), "the limit of files", 4 << 30);
+        Self {
+            _store: store,
+            tables,
+            is_large,
+            reader,
+            plain: pool(1),
+            four: pool(4),
+            flavoured,
+            spilling: [spilling_pool(1, &space), spilling_pool(4, &space)],
+            _directory: directory,
+            spilled: Cell::new(0),
+        }
+    }
+
+    /// Returns all variants but the plain one, for a query.
+    pub(crate) fn variants(&self, query: u64) -> Vec<RunVariant> {
+        let tiny = TINY_MEMORY[(query % TINY_MEMORY.len() as u64) as usize];
+        let bytes = if self.is_large { LITTLE_MEMORY } else { tiny };
+        let flavours = self.flavoured.iter().map(|(one, _)| RunVariant::OtherFlavour(*one));
+        let mut all: Vec<_> = flavours.collect();
+        all.extend([
+            RunVariant::FourWorkers,
+            RunVariant::LittleMemory { is_parallel: false, bytes },
+            RunVariant::NotOptimized,
+            RunVariant::WrongStatistics { seed: query },
+            RunVariant::LittleMemory { is_parallel: true, bytes },
+            RunVariant::NoStatistics,
+            RunVariant::WrongStatistics { seed: query + 1 },
+        ]);
+        all
+    }
+
+    /// Returns how many runs wrote temporary files.
+    pub(crate) fn spilled(&self) -> usize {
+        self.spilled.get()
     }
 
     /// Returns the rows of a table.
@@ -117,24 +169,30 @@ impl RandomDatabase {
         let plan = self.bind(sql)?;
         let plan = match variant {
             RunVariant::NotOptimized => plan,
-            RunVariant::WrongStatistics => optimize(plan, &WrongStatistics),
+            RunVariant::NoStatistics => optimize(plan, &NoStatistics),
+            RunVariant::WrongStatistics { seed } => optimize(plan, &WrongStatistics { seed }),
             _ => optimize(plan, self),
         };
         let query = lower_query(&plan, self, &ValueSettings::default()).map_err(lowering_answer)?;
-        let pool = match variant {
-            RunVariant::FourWorkers => &self.four,
-            RunVariant::ScalarFlavour => &self.scalar,
-            RunVariant::Sse42Flavour => &self.sse42,
-            _ => &self.plain,
-        };
         let mut options = QueryOptions {
             deadline: Some(Instant::now() + RUN_TIME_MAX),
             ..QueryOptions::default()
         };
-        if variant == RunVariant::LittleMemory {
-            options.memory_bytes_max = LITTLE_MEMORY;
-        }
-        collect(&query, pool, options).map_err(exec_answer)
+        let pool = match variant {
+            RunVariant::FourWorkers => &self.four,
+            RunVariant::OtherFlavour(flavour) => {
+                let found = self.flavoured.iter().find(|(one, _)| *one == flavour);
+                &found.expect("a flavour of this machine").1
+            }
+            RunVariant::LittleMemory { is_parallel, bytes } => {
+                options.memory_bytes_max = bytes;
+                &self.spilling[usize::from(is_parallel)]
+            }
+            _ => &self.plain,
+        };
+        let (rows, has_spilled) = collect(&query, pool, options).map_err(exec_answer)?;
+        self.spilled.set(self.spilled.get() + usize::from(has_spilled));
+        Ok(rows)
     }
 
     fn bind(&self, sql: &str) -> Result<QueryPlan, QueryAnswer> {
@@ -179,13 +237,15 @@ fn exec_answer(error: ExecError) -> QueryAnswer {
     QueryAnswer::Error { state, message: error.to_string() }
 }
 
+/// Returns the rows of a query, and whether it wrote temporary files.
 fn collect(
     query: &PhysicalQuery,
     pool: &WorkerPool,
     options: QueryOptions,
-) -> Result<Vec<Vec<Option<String>>>, ExecError> {
+) -> Result<(Vec<Vec<Option<String>>>, bool), ExecError> {
     let mut rows = Vec::new();
-    for batch in pool.execute(query.plan.clone(), options)?.collect_batches()? {
+    let mut stream = pool.execute(query.plan.clone(), options)?;
+    for batch in stream.collect_batches()? {
         for row in 0..batch.rows {
             let mut texts = Vec::new();
             for output in &query.outputs {
@@ -195,7 +255,9 @@ fn collect(
             rows.push(texts);
         }
     }
-    Ok(rows)
+    let report = stream.report();
+    let has_spilled = report.pipelines.iter().flatten().any(|one| one.spilled_bytes > 0);
+    Ok((rows, has_spilled))
 }
 
 fn make_table(store: &Store, table: &RandomTable) -> Arc<Table> {
@@ -276,16 +338,31 @@ impl StoredRelations for RandomDatabase {
     }
 }
 
+/// Knows nothing.
+struct NoStatistics;
+
+impl RelationStatistics for NoStatistics {
+    fn row_count(&self, _: RelationId) -> Option<u64> {
+        None
+    }
+
+    fn column(&self, _: RelationId, _: usize) -> ColumnStatistics {
+        ColumnStatistics::default()
+    }
+}
+
 /// Says that the tables are of very different sizes.
-struct WrongStatistics;
+struct WrongStatistics {
+    seed: u64,
+}
 
 impl RelationStatistics for WrongStatistics {
     fn row_count(&self, relation: RelationId) -> Option<u64> {
-        Some(10_u64.pow((relation.0 * 5 % 7) as u32))
+        Some(10_u64.pow(((relation.0 + self.seed) * 5 % 7) as u32))
     }
 
     fn column(&self, relation: RelationId, column: usize) -> ColumnStatistics {
-        let distinct_count = Some(1 + (relation.0 * 31 + column as u64 * 17) % 100);
-        ColumnStatistics { distinct_count, ..ColumnStatistics::default() }
+        let mixed = relation.0 * 31 + column as u64 * 17 + self.seed * 7;
+        ColumnStatistics { distinct_count: Some(1 + mixed % 100), ..ColumnStatistics::default() }
     }
 }

@@ -13,7 +13,7 @@ pub(super) struct FromItem {
     pub(super) tree: QueryTree,
     pub(super) columns: Vec<VisibleColumn>,
     /// About how many.
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 fn columns_of(alias: &str, names: &[String], types: &[ValueType]) -> Vec<VisibleColumn> {
@@ -51,7 +51,7 @@ impl QueryWriter<'_> {
         FromItem { tree: QueryTree::item(item.tree), ..item }
     }
 
-    fn table(&mut self) -> FromItem {
+    pub(super) fn table(&mut self) -> FromItem {
         let tables = self.tables;
         // One without rows, or with one, is the last and comes less often.
         let index = if self.one_in(6) { self.below(tables.len()) } else { self.below(4) };
@@ -82,9 +82,14 @@ impl QueryWriter<'_> {
     fn common_query(&mut self) -> FromItem {
         let index = self.below(self.common.len());
         let (name, types) = self.common[index].clone();
+        self.common_item(&name, &types)
+    }
+
+    /// Writes an item that reads a query of WITH.
+    pub(super) fn common_item(&mut self, name: &str, types: &[ValueType]) -> FromItem {
         let alias = self.alias("w");
         let names: Vec<_> = (1..=types.len()).map(|at| format!("c{at}")).collect();
-        let columns = columns_of(&alias, &names, &types);
+        let columns = columns_of(&alias, &names, types);
         FromItem { tree: tree![name, " ", alias], columns, rows: 20 }
     }
 
@@ -189,7 +194,7 @@ impl QueryWriter<'_> {
     }
 
     /// Writes an equality of a column of either side.
-    fn equality(&mut self, left: &FromItem, right: &FromItem) -> QueryTree {
+    pub(super) fn equality(&mut self, left: &FromItem, right: &FromItem) -> QueryTree {
         let mut pairs = Vec::new();
         for own in &left.columns {
             for other in &right.columns {
@@ -222,7 +227,7 @@ impl QueryWriter<'_> {
         let own = columns_of(&alias, &names, &types);
         let word = self.pick(&[" join ", " left join "]);
         let named = format!("{alias}({})", names.join(", "));
-        let right = tree!["lateral (", query, ") ", named];
+        let right = QueryTree::item(tree!["lateral (", query, ") ", named]);
         let columns = [left.columns, own].concat();
         let condition = if self.one_in(3) {
             let scope = QueryScope { columns: columns.clone(), ..QueryScope::default() };

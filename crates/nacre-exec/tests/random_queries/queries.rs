@@ -15,18 +15,7 @@ pub(crate) struct RandomQuery {
 impl QueryWriter<'_> {
     /// Writes the query.
     pub(crate) fn query(mut self) -> RandomQuery {
-        let mut with = Vec::new();
-        if self.one_in(6) {
-            for index in 0..1 + self.below(2) {
-                let (name, types) = (format!("w{index}"), self.output_types());
-                let query = self.nested_query(&types);
-                let kind = self.pick(&["", "", "materialized ", "not materialized "]);
-                let names: Vec<_> = (1..=types.len()).map(|at| format!("c{at}")).collect();
-                let head = format!("{name}({}) as {kind}(", names.join(", "));
-                with.push(tree![head, query, ")"]);
-                self.common.push((name, types));
-            }
-        }
+        let with = if self.one_in(5) { self.common_queries() } else { QueryTree::nothing() };
         let types = self.output_types();
         let body = self.body(&types, 3);
         let (tail, order) = match self.below(4) {
@@ -38,13 +27,78 @@ impl QueryWriter<'_> {
             }
             _ => (QueryTree::optional(self.total_order(types.len())), RowOrder::Total),
         };
-        let with = if with.is_empty() {
-            QueryTree::nothing()
-        } else {
-            QueryTree::optional(tree!["with ", QueryTree::List(", ", with), " "])
-        };
         let tree = QueryTree::query(types.len(), tree![with, body, tail]);
         RandomQuery { tree, order }
+    }
+
+    /// Writes WITH.
+    fn common_queries(&mut self) -> QueryTree {
+        let (mut all, mut has_recursion) = (Vec::new(), false);
+        for index in 0..1 + self.below(2) {
+            let name = format!("w{index}");
+            if self.one_in(4) {
+                let (types, query) = self.recursive_query(&name);
+                all.push(query);
+                self.common.push((name, types));
+                has_recursion = true;
+                continue;
+            }
+            let types = self.output_types();
+            let query = self.nested_query(&types);
+            let kind = self.pick(&["", "", "materialized ", "not materialized "]);
+            let head = format!("{name}({}) as {kind}(", column_names(&types));
+            all.push(tree![head, query, ")"]);
+            self.common.push((name, types));
+        }
+        let word = if has_recursion { "with recursive " } else { "with " };
+        QueryTree::optional(tree![word, QueryTree::List(", ", all), " "])
+    }
+
+    /// Writes a recursion, whose first column counts its steps.
+    fn recursive_query(&mut self, name: &str) -> (Vec<ValueType>, QueryTree) {
+        let mut types = vec![ValueType::Integer];
+        // What a value of `char` is cast to has a length.
+        types.extend(self.output_types().into_iter().filter(|one| *one != ValueType::Char));
+        let first = self.table();
+        let first_outputs = self.cast_outputs(&types[1..], first.columns);
+        let mut step = self.common_item(name, &types);
+        let counter = step.columns[0].text.clone();
+        if first.rows < 100 && self.one_in(2) {
+            let other = self.table();
+            let condition = self.equality(&step, &other);
+            step.tree = tree![step.tree, " join ", other.tree, " on ", condition];
+            step.columns.extend(other.columns);
+        }
+        let step_outputs = self.cast_outputs(&types[1..], step.columns);
+        let word = self.pick(&[" union all ", " union "]);
+        let head = format!("{name}({}) as (select 0", column_names(&types));
+        let counted = format!("select {counter} + 1");
+        let (first, step) = (first.tree, step.tree);
+        let end = format!(" where {counter} < 3)");
+        (
+            types,
+            tree![
+                head,
+                first_outputs,
+                " from ",
+                first,
+                word,
+                counted,
+                step_outputs,
+                " from ",
+                step,
+                end
+            ],
+        )
+    }
+
+    /// Writes values of exactly these types, each behind a comma.
+    fn cast_outputs(&mut self, types: &[ValueType], columns: Vec<VisibleColumn>) -> QueryTree {
+        self.scopes.push(QueryScope { columns, ..QueryScope::default() });
+        let outputs = types.iter().map(|one| tree![", (", self.value(*one, 2), ")::", one.name()]);
+        let outputs = outputs.collect();
+        self.scopes.pop();
+        QueryTree::Parts(outputs)
     }
 
     fn output_types(&mut self) -> Vec<ValueType> {
@@ -120,8 +174,9 @@ impl QueryWriter<'_> {
 
     fn limit(&mut self) -> QueryTree {
         let (limit, offset) = (self.below(6), self.below(4));
-        match self.below(3) {
+        match self.below(4) {
             0 => QueryTree::optional(format!(" limit {limit} offset {offset}").into()),
+            2 => QueryTree::optional(format!(" fetch first {} rows with ties", limit + 1).into()),
             1 => QueryTree::optional(format!(" offset {offset}").into()),
             _ => QueryTree::optional(format!(" limit {limit}").into()),
         }
@@ -172,6 +227,7 @@ impl QueryWriter<'_> {
             None => (QueryTree::nothing(), false),
         };
         self.scope().has_windows = self.features.has_windows && !has_sets;
+        self.scope().has_sets = has_sets;
         let outputs = types.iter().map(|one| self.value(*one, 3)).collect::<Vec<_>>();
         self.scope().has_windows = false;
         let having = if self.is_grouped() && self.one_in(4) {
@@ -219,6 +275,11 @@ impl QueryWriter<'_> {
         let has_sets = !matches!(sets, QueryTree::List(..));
         (QueryTree::optional(tree![" group by ", sets]), has_sets)
     }
+}
+
+/// Returns the names of so many columns.
+fn column_names(types: &[ValueType]) -> String {
+    (1..=types.len()).map(|at| format!("c{at}")).collect::<Vec<_>>().join(", ")
 }
 
 fn comma_before((index, tree): (usize, QueryTree)) -> [QueryTree; 2] {

@@ -87,6 +87,8 @@ pub(crate) struct RandomColumn {
     pub(crate) column_type: ColumnType,
     pub(crate) value_type: ValueType,
     pub(crate) is_nullable: bool,
+    /// How many different values there are, about; a few extreme ones beside them.
+    pub(crate) spread: u64,
 }
 
 /// A table and the rows that it gets.
@@ -101,6 +103,9 @@ pub(crate) struct RandomTable {
 }
 
 const TABLES: [&str; 6] = ["t", "u", "v", "w", "empty", "single"];
+
+/// Values of a column of a small table.
+const SPREAD_MIN: u64 = 9;
 
 const TEXTS: [&str; 9] =
     ["", "a", "ab", "a_b", "A%b", "b ", "12", "\u{e4}pfel", "a text of more than 12 bytes"];
@@ -119,7 +124,7 @@ fn column(name: &'static str, column_type: ColumnType) -> RandomColumn {
         ColumnType::Timestamp => ValueType::Stamp,
         _ => ValueType::Text,
     };
-    RandomColumn { name, column_type, value_type, is_nullable: true }
+    RandomColumn { name, column_type, value_type, is_nullable: true, spread: SPREAD_MIN }
 }
 
 /// Returns the columns that tables choose from; equal names are common to tables.
@@ -147,12 +152,13 @@ fn candidates(random: &mut SeededRandom) -> Vec<RandomColumn> {
     ]
 }
 
-/// Makes tables.
-pub(crate) fn random_tables(random: &mut SeededRandom) -> Vec<RandomTable> {
-    TABLES.iter().map(|name| random_table(name, random)).collect()
+/// Makes tables; if they are to be large, two of them have so many rows that queries may spill.
+pub(crate) fn random_tables(is_large: bool, random: &mut SeededRandom) -> Vec<RandomTable> {
+    let tables = TABLES.iter().enumerate();
+    tables.map(|(index, name)| random_table(name, is_large && index < 2, random)).collect()
 }
 
-fn random_table(name: &'static str, random: &mut SeededRandom) -> RandomTable {
+fn random_table(name: &'static str, is_large: bool, random: &mut SeededRandom) -> RandomTable {
     let has_key = random.below(4) > 0;
     let mut columns = vec![column("id", ColumnType::Integer), column("e", ColumnType::Integer)];
     columns[0].is_nullable = !has_key;
@@ -167,13 +173,20 @@ fn random_table(name: &'static str, random: &mut SeededRandom) -> RandomTable {
     let count = match name {
         "empty" => 0,
         "single" => 1,
+        _ if is_large => 1_000 + random.below(1_000),
         _ => 3 + random.below(28),
     };
+    if is_large {
+        for column in &mut columns {
+            column.spread = [SPREAD_MIN, 300, 2_000][random.below(3) as usize];
+        }
+    }
     let frozen_rows = random.below(count + 1) as usize;
     let rows = (0..count)
         .map(|id| {
             let mut row: Vec<_> = columns.iter().map(|one| random_value(one, random)).collect();
-            row[0] = Value::Int(if has_key { id as i64 } else { random.below(6) as i64 });
+            row[0] =
+                Value::Int(if has_key { id as i64 } else { random.below(6 + count / 5) as i64 });
             row
         })
         .collect();
@@ -186,7 +199,7 @@ pub(crate) fn random_value(column: &RandomColumn, random: &mut SeededRandom) -> 
         return Value::Null;
     }
     let is_extreme = random.below(24) == 0;
-    let small = random.below(9) as i64 - 2;
+    let small = random.below(column.spread) as i64 - 2;
     let extreme = |low: i64, high: i64, random: &mut SeededRandom| {
         Value::Int(if random.below(2) == 0 { low } else { high })
     };
@@ -206,7 +219,7 @@ pub(crate) fn random_value(column: &RandomColumn, random: &mut SeededRandom) -> 
                     }
                 }
                 0 => i128::from(random.below(900)) - 100,
-                _ => i128::from(small) * unit,
+                _ => (i128::from(small) * unit).clamp(-most, most),
             };
             if precision > 18 { Value::Int128(value) } else { Value::Int(value as i64) }
         }
@@ -223,7 +236,12 @@ pub(crate) fn random_value(column: &RandomColumn, random: &mut SeededRandom) -> 
             let text = TEXTS[random.below(TEXTS.len() as u64) as usize];
             let is_padded = matches!(column.column_type, ColumnType::Char { .. });
             let text = if is_padded { text.trim_end_matches(' ') } else { text };
-            Value::Bytes(text.as_bytes().to_vec())
+            let text = if column.spread > SPREAD_MIN && text.len() < 12 {
+                format!("{text} {small}")
+            } else {
+                text.to_owned()
+            };
+            Value::Bytes(text.into_bytes())
         }
         _ => Value::Int(small),
     }

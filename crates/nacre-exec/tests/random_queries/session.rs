@@ -59,7 +59,8 @@ impl PostgresSession {
             let (state, message) = end.split_at(5);
             return match state {
                 "00000" => QueryAnswer::Rows(rows),
-                "57014" => QueryAnswer::Unanswered,
+                // What it does not have, as FULL JOIN on other conditions than equalities.
+                "57014" | "0A000" => QueryAnswer::Unanswered,
                 _ => QueryAnswer::Error { state: state.to_owned(), message: message.to_owned() },
             };
         }

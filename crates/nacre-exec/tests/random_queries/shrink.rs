@@ -51,7 +51,8 @@ fn shrink_below(
     }
 }
 
-fn part_at<'q>(mut query: &'q mut QueryTree, path: &[usize]) -> &'q mut QueryTree {
+/// Returns the part at a path of children.
+pub(super) fn part_at<'q>(mut query: &'q mut QueryTree, path: &[usize]) -> &'q mut QueryTree {
     for index in path {
         query = &mut query.children_mut()[*index];
     }

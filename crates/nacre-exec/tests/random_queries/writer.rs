@@ -19,6 +19,8 @@ pub(crate) struct QueryScope {
     pub(crate) keys: Option<Vec<VisibleColumn>>,
     /// Whether window functions may be called.
     pub(crate) has_windows: bool,
+    /// Whether the keys of a grouped query are those of several sets.
+    pub(crate) has_sets: bool,
 }
 
 /// What a query may have.

@@ -25,16 +25,21 @@ impl RelationalOperator {
     /// Adds the columns that expressions, keys and inputs of set operations here and below name.
     pub fn collect_used_columns(&self, into: &mut HashSet<ColumnId>) {
         self.expressions().into_iter().for_each(|one| one.collect_columns(into));
-        match self {
-            Self::Aggregate { keys, .. } => into.extend(keys),
-            Self::GroupingSets { keys, .. } => into.extend(keys.iter().map(|key| key.source)),
-            Self::Window { partition, .. } => into.extend(partition),
-            Self::SetOperation { inputs, .. } => {
-                into.extend(inputs.iter().flat_map(|input| &input.columns));
-            }
-            _ => {}
-        }
+        into.extend(self.input_keys());
         self.inputs().into_iter().for_each(|input| input.collect_used_columns(into));
+    }
+
+    /// Returns the columns of its inputs that this operator names beside its expressions.
+    pub fn input_keys(&self) -> Vec<ColumnId> {
+        match self {
+            Self::Aggregate { keys, .. } => keys.clone(),
+            Self::GroupingSets { keys, .. } => keys.iter().map(|key| key.source).collect(),
+            Self::Window { partition, .. } => partition.clone(),
+            Self::SetOperation { inputs, .. } => {
+                inputs.iter().flat_map(|input| input.columns.iter().copied()).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }
 

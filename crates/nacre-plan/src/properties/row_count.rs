@@ -43,6 +43,18 @@ pub(crate) fn has_one_row_at_most(operator: &RelationalOperator) -> bool {
     is_unique(operator, &made, &mut fixed)
 }
 
+/// Whether a row of one side of a join has one partner at most on the side `other`.
+pub(crate) fn has_one_partner_at_most(
+    other: &RelationalOperator,
+    condition: Option<&ScalarExpression>,
+) -> bool {
+    let mut made = HashSet::new();
+    other.collect_made_columns(&mut made);
+    let conjuncts = condition.into_iter().flat_map(conjuncts_of);
+    let mut fixed = conjuncts.filter_map(|one| fixed_column(one, &made)).collect();
+    is_unique(other, &made, &mut fixed)
+}
+
 /// Whether there is one row at most in which the columns `fixed` have certain values. `made` are
 /// those of the whole query; others have one value.
 fn is_unique(

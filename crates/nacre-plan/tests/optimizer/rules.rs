@@ -111,6 +111,36 @@ fn set_operations_of_one_kind_are_one_operator() {
 }
 
 #[test]
+fn outer_joins_of_which_nothing_is_read_are_left_out() {
+    let mut tables = tables();
+    tables.add("d", "id integer; x integer; y integer", 1, 500);
+    for sql in [
+        "select a.x from a left join d on a.k = d.id",
+        "select a.x from a left join d on d.id = a.k and 1 / d.x > a.y",
+        "select a.x from d right join a on d.id = a.k",
+        "select a.x from a left join d on a.k = d.id left join d e on d.x = e.id",
+        "select a.x from a left join (select x, count(*) from b group by x) s on s.x = a.k",
+        "select a.x from a left join lateral (select max(x) from b where b.k = a.k) s on true",
+        "select q.x from (select a.x, d.y + 1 as y from a left join d on a.k = d.id) q",
+    ] {
+        assert_eq!(text(&tables.optimized(sql)), "a", "{sql}");
+    }
+    for (sql, expected) in [
+        ("select a.x from a left join d on a.k = d.x", "(a left d on a.k = d.x)"),
+        ("select a.x from a left join d on a.k <= d.id", "(a left d on a.k <= d.id)"),
+        ("select a.x, d.x from a left join d on a.k = d.id", "(a left d on a.k = d.id)"),
+        (
+            "select a.x from a left join d on a.k = d.id where d.x is null",
+            "(a left d on a.k = d.id)[d.x is null]",
+        ),
+        ("select a.x from a full join d on a.k = d.id", "(a full d on a.k = d.id)"),
+        ("select a.x from a join d on a.k = d.id", "(a * d on a.k = d.id)"),
+    ] {
+        assert_eq!(text(&tables.optimized(sql)), expected, "{sql}");
+    }
+}
+
+#[test]
 fn conditions_that_refuse_nulls_make_outer_joins_inner() {
     assert_plan(
         "select 1 from a left join b on a.k = b.k where b.x = 1",

@@ -1,0 +1,263 @@
+//! Differences that are let through: an error of one side alone, if the reason for it is found.
+//!
+//! 1. PostgreSQL fails, and does not with another plan, in which it has our rows: which conditions
+//!    it evaluates for which rows depends on the order of joins.
+//! 2. PostgreSQL fails with every plan, and we fail, too, for an expression or a query of the query
+//!    that is computed for all rows of the items that it reads: PostgreSQL evaluates conditions of
+//!    one item before it finds that the others have no partners for its rows, and a query without
+//!    outer columns before it finds that no row needs it.
+//! 3. We fail, and have PostgreSQL's rows without an outer join: PostgreSQL leaves out one of which
+//!    no column is wanted, if it knows that it adds no rows.
+//! 4. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
+//!    conditions of WHERE before those of joins, and nothing if it finds an empty item first.
+//!
+//! Anything else is a difference.
+
+use super::compare::{
+    AnswerDifference, AnswerPair, QueryAnswer, RowOrder, difference, is_same_error,
+};
+use super::database::{RandomDatabase, RunVariant};
+use super::session::PostgresSession;
+use super::shrink::part_at;
+use super::tree::QueryTree;
+
+/// Settings that have PostgreSQL choose other plans.
+const PLANS: [&str; 4] = [
+    "set enable_hashjoin = off; set enable_mergejoin = off",
+    "set enable_nestloop = off; set enable_mergejoin = off",
+    "set join_collapse_limit = 1; set from_collapse_limit = 1",
+    "set enable_nestloop = off; set join_collapse_limit = 1; set from_collapse_limit = 1",
+];
+
+const USUAL_PLAN: &str = "reset enable_hashjoin; reset enable_mergejoin; reset enable_nestloop; \
+                          reset join_collapse_limit; reset from_collapse_limit";
+
+/// Items that an expression is computed for all rows of: more have too many.
+const ITEMS_MAX: usize = 3;
+
+/// Returns why a difference of a query, which is as small as it can be, is none.
+pub(crate) fn excuse(
+    query: &QueryTree,
+    kind: AnswerDifference,
+    answers: &AnswerPair<'_>,
+    database: &RandomDatabase,
+    session: &mut PostgresSession,
+) -> Option<&'static str> {
+    match kind {
+        AnswerDifference::TheirError => {
+            let text = query.text();
+            match other_plan(&text, answers, session) {
+                Some(has_our_rows) => has_our_rows.then_some("PostgreSQL fails with one plan"),
+                None if has_several_sources(query) => {
+                    let mut run = |sql: &str| database.answer(sql, RunVariant::NotOptimized);
+                    let fails = fails_apart(query, answers.theirs, &mut run);
+                    fails.then_some("PostgreSQL evaluates for rows without partners")
+                }
+                None => None,
+            }
+        }
+        AnswerDifference::OurError if answers_without_join(query, answers, database) => {
+            Some("PostgreSQL leaves an outer join out")
+        }
+        AnswerDifference::OurError if has_no_rows(answers.theirs) && has_several_sources(query) => {
+            let fails = fails_apart(query, answers.ours, &mut |sql| session.answer(sql));
+            fails.then_some("PostgreSQL finds before that there are no rows")
+        }
+        _ => None,
+    }
+}
+
+fn has_no_rows(answer: &QueryAnswer) -> bool {
+    matches!(answer, QueryAnswer::Rows(rows) if rows.is_empty())
+}
+
+/// Whether PostgreSQL has our rows with another plan; none if it fails with all.
+fn other_plan(sql: &str, answers: &AnswerPair<'_>, session: &mut PostgresSession) -> Option<bool> {
+    PLANS.iter().find_map(|plan| {
+        session.define(plan);
+        let theirs = session.answer(sql);
+        session.define(USUAL_PLAN);
+        match theirs {
+            QueryAnswer::Rows(_) => {
+                Some(difference(answers.ours, &theirs, answers.order).is_none())
+            }
+            _ => None,
+        }
+    })
+}
+
+fn has_several_sources(query: &QueryTree) -> bool {
+    let (mut items, mut queries) = (Vec::new(), Vec::new());
+    visit(query, &mut |part| match part {
+        QueryTree::Item(_) => items.extend(NamedItem::of(part)),
+        QueryTree::Query(..) => queries.push(part.text()),
+        _ => {}
+    });
+    items.len() > 1 || queries.len() > 1
+}
+
+/// An item of FROM that has a name.
+#[derive(Clone, Debug)]
+struct NamedItem {
+    alias: String,
+    text: String,
+}
+
+impl NamedItem {
+    /// Returns an item that is no join.
+    fn of(item: &QueryTree) -> Option<Self> {
+        let text = item.text();
+        let head = match text.strip_suffix(')') {
+            Some(head) => &head[..head.rfind('(')?],
+            None => &text,
+        };
+        let alias = head.rsplit(|one: char| !one.is_ascii_alphanumeric()).next()?;
+        let (letter, number) = alias.split_at_checked(1)?;
+        let is_alias = "tqwvaglk".contains(letter)
+            && !number.is_empty()
+            && number.bytes().all(|byte| byte.is_ascii_digit())
+            && head.len() > alias.len();
+        is_alias.then(|| Self { alias: alias.to_owned(), text: text.clone() })
+    }
+}
+
+/// Whether a text names a column of an item.
+fn mentions(text: &str, alias: &str) -> bool {
+    text.match_indices(&format!("{alias}.")).any(|(at, _)| {
+        !text[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || before == '_')
+    })
+}
+
+/// Whether a part of a query fails in the same way if it is computed for all rows.
+fn fails_apart(
+    query: &QueryTree,
+    error: &QueryAnswer,
+    run: &mut dyn FnMut(&str) -> QueryAnswer,
+) -> bool {
+    let with = match query {
+        QueryTree::Query(_, parts) => parts.children().first().map(QueryTree::text),
+        _ => None,
+    };
+    let with = with.filter(|text| text.starts_with("with ")).unwrap_or_default();
+    let (mut items, mut parts) = (Vec::new(), Vec::new());
+    visit(query, &mut |part| match part {
+        QueryTree::Item(_) => items.extend(NamedItem::of(part)),
+        QueryTree::Value(..) | QueryTree::Query(..) => parts.push(part.clone()),
+        _ => {}
+    });
+    parts.iter().any(|part| {
+        let is_query = matches!(part, QueryTree::Query(..));
+        let text = part.text();
+        let Some(from) = items_of(&text, &items) else { return false };
+        let sql = match (is_query, from.is_empty()) {
+            (true, true) => format!("{with}select * from ({text}) q0"),
+            (true, false) => format!("{with}select q0.* from {from}, lateral ({text}) q0"),
+            (false, true) => format!("{with}select {text}"),
+            (false, false) => format!("{with}select {text} from {from}"),
+        };
+        is_same_error(&run(&sql), error)
+    })
+}
+
+/// Returns FROM with the items that a part names and does not have; none if there are too many.
+fn items_of(part: &str, items: &[NamedItem]) -> Option<String> {
+    let is_own = |item: &NamedItem| {
+        // As the alias `t1` is no part of `t10`.
+        let mut places = part.match_indices(&item.text).map(|(at, _)| at + item.text.len());
+        places.any(|end| !part[end..].starts_with(|next: char| next.is_ascii_digit()))
+    };
+    let mut wanted: Vec<&NamedItem> = Vec::new();
+    let mut texts = vec![part];
+    while let Some(text) = texts.pop() {
+        for item in items {
+            let is_known = wanted.iter().any(|one| one.alias == item.alias);
+            if !is_known && !is_own(item) && item.text != text && mentions(text, &item.alias) {
+                wanted.push(item);
+                texts.push(&item.text);
+            }
+        }
+    }
+    if wanted.len() > ITEMS_MAX {
+        return None;
+    }
+    // An item comes behind those that it names.
+    let mut placed: Vec<&NamedItem> = Vec::new();
+    while placed.len() < wanted.len() {
+        let is_placed = |alias: &str| placed.iter().any(|one| one.alias == alias);
+        let next = wanted.iter().find(|item| {
+            let names = wanted.iter().filter(|other| other.alias != item.alias);
+            let mut needed = names.filter(|other| mentions(&item.text, &other.alias));
+            !is_placed(&item.alias) && needed.all(|other| is_placed(&other.alias))
+        })?;
+        placed.push(next);
+    }
+    let texts = placed.iter().map(|item| {
+        let is_lateral = item.text.starts_with('(') && !item.text.starts_with("(values");
+        if is_lateral { format!("lateral {}", item.text) } else { item.text.clone() }
+    });
+    Some(texts.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether we have PostgreSQL's rows if an outer join is replaced by its side.
+fn answers_without_join(
+    query: &QueryTree,
+    answers: &AnswerPair<'_>,
+    database: &RandomDatabase,
+) -> bool {
+    let mut paths = Vec::new();
+    outer_joins(query, &mut Vec::new(), &mut paths);
+    paths.iter().any(|path| {
+        let mut sides = Vec::new();
+        sides_of(part_at(&mut query.clone(), path), &mut sides);
+        sides.into_iter().any(|side| {
+            let mut smaller = query.clone();
+            *part_at(&mut smaller, path) = side;
+            let ours = database.answer(&smaller.text(), RunVariant::Plain);
+            let has_rows = matches!(ours, QueryAnswer::Rows(_));
+            has_rows && difference(&ours, answers.theirs, RowOrder::None).is_none()
+        })
+    })
+}
+
+/// Finds the items that are joins with LEFT or RIGHT.
+fn outer_joins(part: &QueryTree, path: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+    if matches!(part, QueryTree::Item(_)) {
+        let mut words = String::new();
+        own_text(part, true, &mut words);
+        if words.contains(" left join ") || words.contains(" right join ") {
+            found.push(path.clone());
+        }
+    }
+    for (index, child) in part.children().iter().enumerate() {
+        path.push(index);
+        outer_joins(child, path, found);
+        path.pop();
+    }
+}
+
+/// Writes what an item has outside of its own items, queries and conditions.
+fn own_text(part: &QueryTree, is_first: bool, text: &mut String) {
+    match part {
+        QueryTree::Item(inner) if is_first => own_text(inner, false, text),
+        QueryTree::Text(own) => text.push_str(own),
+        QueryTree::Parts(parts) => parts.iter().for_each(|one| own_text(one, false, text)),
+        _ => {}
+    }
+}
+
+/// Returns the items of an item.
+fn sides_of(part: &QueryTree, sides: &mut Vec<QueryTree>) {
+    for child in part.children() {
+        match child {
+            QueryTree::Item(_) => sides.push(child.clone()),
+            QueryTree::Query(..) | QueryTree::Value(..) => {}
+            other => sides_of(other, sides),
+        }
+    }
+}
+
+/// Calls `each` for a tree and all its parts.
+fn visit(part: &QueryTree, each: &mut dyn FnMut(&QueryTree)) {
+    each(part);
+    part.children().iter().for_each(|child| visit(child, each));
+}
