@@ -257,8 +257,8 @@ mod tests {
         sketch_of(numbers.into_iter().map(hash_number))
     }
 
-    /// Four standard errors: about one in 16,000 sketches of random values is worse. The values here
-    /// are the same in every run.
+    /// Four standard errors: about one in 16,000 sketches of random values is worse. The values
+    /// here are the same in every run.
     #[test]
     fn estimate_is_within_four_standard_errors() {
         let kinds: [fn(u64) -> u64; 5] = [

@@ -1,5 +1,5 @@
-//! Statistics of a block's values for planners of queries: estimates, unlike the aggregates, and not
-//! needed to read the block.
+//! Statistics of a block's values for planners of queries: estimates, unlike the aggregates, and
+//! not needed to read the block.
 //!
 //! ```text
 //! distinct        a sketch of how many different values there are

@@ -200,8 +200,8 @@ impl Table {
         }
     }
 
-    /// Returns the table with all that is committed by now, and nothing of a transaction that has not
-    /// ended.
+    /// Returns the table with all that is committed by now, and nothing of a transaction that has
+    /// not ended.
     pub fn committed(self: &Arc<Self>) -> TableSnapshot {
         self.snapshot_at(&COMMITTED)
     }

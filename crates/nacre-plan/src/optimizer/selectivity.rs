@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! k = 7                    1 / distinct values, or more if many rows have it by the quantiles
-//! d >= '1994-01-01'        the part of the quantiles or bounds that it covers, of numbers and moments
+//! d >= '1994-01-01'        the part of the quantiles or bounds that it covers, of numbers and
+//!                          moments
 //! k in (1, 2, 3)           3 / distinct values
 //! s like 'x%'              5 %
 //! A and B and C            the least one, times the root of the next, and so on: conditions of one

@@ -6,8 +6,8 @@
 //! # Invariants
 //! 1. A null row holds 0 or the empty string.
 //! 2. `nulls` is empty as long as no row is or was null; a set bit means null.
-//! 3. `range` holds every number that was ever written, so also those of older versions, but NaN. It
-//!    only widens.
+//! 3. `range` holds every number that was ever written, so also those of older versions, but NaN.
+//!    It only widens.
 
 use std::ops::Range;
 
