@@ -21,11 +21,14 @@ mod buffer;
 mod column_type;
 mod error;
 mod format;
+mod hash;
 pub mod kernel;
 mod policy;
 pub mod replicated;
 mod restriction;
+mod sketch;
 mod sma;
+mod statistics;
 pub mod text;
 
 pub use block::{Block, BlockHeader, EncodedBlock, LoadBlock, PointReader, PointValue};
@@ -39,7 +42,9 @@ pub use format::plain::{StringValues, Strings};
 pub use nacre_simd::Flavour;
 pub use policy::{FormatChoice, Place, PolicyError, REPLICAS_MAX, ReplicaPolicy, ReplicaSpec};
 pub use restriction::{CompareOp, Constant, Restriction, compare_floats, may_match};
+pub use sketch::DistinctSketch;
 pub use sma::{Bound, PREFIX_BYTES, Prefix, SMA_BYTES, Sma};
+pub use statistics::{BlockStatistics, QUANTILES};
 
 /// Rows of a full chunk. Row ids are (chunk, offset) with 16 bits for the offset.
 pub const CHUNK_ROWS: usize = 65_536;

@@ -1,15 +1,17 @@
 //! VACUUM, ANALYZE, DISCARD and UNLISTEN.
 //!
 //! Nothing has to be vacuumed: VACUUM makes a checkpoint, which freezes what is hot and takes out
-//! loads all of whose rows are deleted. Statistics are those of the blocks, so ANALYZE only looks
-//! whether the tables and columns are there.
+//! loads all of whose rows are deleted. Blocks have statistics; ANALYZE collects those of rows that
+//! are in none, and of blocks of versions that kept none.
+
+use std::sync::Arc;
 
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
-use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
-use nacre_store::Store;
+use nacre_store::{SEQUENCES_TABLE, Snapshot, Store, Table, TableSnapshot};
 
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
@@ -20,7 +22,10 @@ use crate::privileges::Acting;
 /// One of the statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Housekeeping {
-    Vacuum(Vec<Place>),
+    Vacuum {
+        places: Vec<Place>,
+        analyzes: bool,
+    },
     Analyze(Vec<Place>),
     Discard(Discarded),
     /// There is no LISTEN, so nothing is listened to.
@@ -93,39 +98,58 @@ fn word(parser: &Parser<'_>) -> Option<String> {
 }
 
 fn vacuum(parser: &mut Parser<'_>) -> Parsed<Housekeeping> {
-    if !options(parser, &VACUUM_OPTIONS)? {
-        // In this order, each at most once.
-        for option in ["full", "freeze", "verbose", "analyze"] {
-            if word(parser).as_deref() == Some(option) {
-                parser.advance_token();
+    let analyzes = match options(parser, &VACUUM_OPTIONS)? {
+        Some(options) => options.iter().any(|option| option == "analyze"),
+        None => {
+            // In this order, each at most once.
+            for option in ["full", "freeze", "verbose"] {
+                take_word(parser, option);
             }
+            take_word(parser, "analyze") || take_word(parser, "analyse")
         }
-    }
-    places(parser).map(Housekeeping::Vacuum)
+    };
+    Ok(Housekeeping::Vacuum { places: places(parser)?, analyzes })
 }
 
 fn analyze(parser: &mut Parser<'_>) -> Parsed<Housekeeping> {
-    if !options(parser, &ANALYZE_OPTIONS)? {
-        let _ = parser.parse_keyword(Keyword::VERBOSE);
+    if options(parser, &ANALYZE_OPTIONS)?.is_none() {
+        take_word(parser, "verbose");
     }
     places(parser).map(Housekeeping::Analyze)
 }
 
-/// Takes options in parentheses; false if there are none.
-fn options(parser: &mut Parser<'_>, known: &[&str]) -> Parsed<bool> {
-    if !parser.consume_token(&Token::LParen) {
-        return Ok(false);
+/// Takes a word if it is the next one.
+fn take_word(parser: &mut Parser<'_>, wanted: &str) -> bool {
+    let is_next = word(parser).as_deref() == Some(wanted);
+    if is_next {
+        parser.advance_token();
     }
+    is_next
+}
+
+/// Takes options in parentheses and returns those that are not turned off; `None` if there are no
+/// parentheses.
+fn options(parser: &mut Parser<'_>, known: &[&str]) -> Parsed<Option<Vec<String>>> {
+    if !parser.consume_token(&Token::LParen) {
+        return Ok(None);
+    }
+    let mut on = Vec::new();
     loop {
-        match word(parser) {
-            Some(word) if known.contains(&word.as_str()) => parser.advance_token(),
+        let option = match word(parser) {
+            Some(word) if known.contains(&word.as_str()) => word,
             _ => return parser.expected("an option", parser.peek_token()),
-        }
+        };
+        parser.advance_token();
+        let mut is_on = true;
         if !matches!(parser.peek_token().token, Token::Comma | Token::RParen) {
-            parser.advance_token();
+            let value = parser.next_token().token.to_string().to_lowercase();
+            is_on = !["false", "off", "0"].contains(&value.trim_matches('\''));
+        }
+        if is_on {
+            on.push(option);
         }
         if !parser.consume_token(&Token::Comma) {
-            return parser.expect_token(&Token::RParen).map(|_| true);
+            return parser.expect_token(&Token::RParen).map(|_| Some(on));
         }
     }
 }
@@ -220,13 +244,70 @@ pub(crate) fn check_places(store: &Store, verb: &str, places: &[Place]) -> Resul
     Ok(warning)
 }
 
+/// A table, and its columns that statistics are collected of.
+type AnalyzedTable = (TableSnapshot, Vec<usize>);
+
+/// Collects statistics of the tables that the role owns, of all or of those that are named, on a
+/// thread that may wait for a device.
+///
+/// # Errors
+/// 42P01; a damaged block.
+pub(crate) async fn analyze_tables(
+    store: &Store,
+    acting: Acting,
+    snapshot: &Snapshot,
+    places: &[Place],
+) -> Result<()> {
+    for (table, columns) in analyzed(store, acting, snapshot, places)? {
+        let work = move || table.analyze(&columns);
+        blocking("ANALYZE", work).await?.map_err(from_store)?;
+    }
+    Ok(())
+}
+
+/// Returns the tables that are to be analyzed; others are skipped.
+fn analyzed(
+    store: &Store,
+    acting: Acting,
+    snapshot: &Snapshot,
+    places: &[Place],
+) -> Result<Vec<AnalyzedTable>> {
+    let owns = |name: &str| acting.require_owner(store, name).is_ok();
+    let of_table = |table: &Arc<Table>, wanted: &dyn Fn(&str) -> bool| -> Option<AnalyzedTable> {
+        let names = table.schema();
+        let columns = names.columns.iter().enumerate().filter(|(_, column)| wanted(&column.name));
+        let columns = columns.map(|(index, _)| index).collect();
+        Some((table.seen_at(snapshot).ok()?, columns))
+    };
+    if places.is_empty() {
+        let tables = store.tables().into_iter().filter(|table| {
+            let schema = table.schema();
+            schema.name != SEQUENCES_TABLE && owns(&schema.name)
+        });
+        return Ok(tables.filter_map(|table| of_table(&table, &|_| true)).collect());
+    }
+    let mut found = Vec::new();
+    for place in places {
+        let name = table_name(&place.table)?;
+        let columns: Vec<String> = place.columns.iter().map(fold).collect();
+        let wanted = |name: &str| columns.is_empty() || columns.iter().any(|own| own == name);
+        // What is no table was told of.
+        if let Ok(table) = store.table_at(&name, snapshot)
+            && owns(&name)
+        {
+            found.extend(of_table(&table, &wanted));
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn tables(sql: &str) -> Vec<String> {
         match parse_housekeeping(sql).unwrap() {
-            Some(Housekeeping::Vacuum(places) | Housekeeping::Analyze(places)) => {
+            Some(Housekeeping::Vacuum { places, .. } | Housekeeping::Analyze(places)) => {
                 places.iter().map(|place| place.table.to_string()).collect()
             }
             other => panic!("{sql}: {other:?}"),
@@ -246,6 +327,27 @@ mod tests {
         assert_eq!(tables("analyse (skip_locked) t (a)"), ["t"]);
         for sql in ["VACUUM (quickly) t", "VACUUM t u", "ANALYZE t (", "DISCARD everything"] {
             assert_eq!(parse_housekeeping(sql).unwrap_err().sqlstate(), "42601", "{sql}");
+        }
+    }
+
+    #[test]
+    fn vacuum_analyzes_if_it_is_asked_to() {
+        for (sql, wanted) in [
+            ("vacuum t", false),
+            ("vacuum full t", false),
+            ("vacuum analyze", true),
+            ("vacuum full analyse t", true),
+            ("vacuum (full, analyze) t", true),
+            ("vacuum (analyze false) t", false),
+            ("vacuum (analyze 'off', verbose) t", false),
+            ("vacuum (analyze on) t", true),
+        ] {
+            match parse_housekeeping(sql).unwrap() {
+                Some(Housekeeping::Vacuum { analyzes, .. }) => {
+                    assert_eq!(analyzes, wanted, "{sql}")
+                }
+                other => panic!("{sql}: {other:?}"),
+            }
         }
     }
 

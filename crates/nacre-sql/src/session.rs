@@ -28,7 +28,7 @@ use crate::database::Database;
 use crate::dml::Answer;
 use crate::engine::EnginePool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::housekeeping::{Discarded, Housekeeping, check_places, not_owned};
+use crate::housekeeping::{Discarded, Housekeeping, analyze_tables, check_places, not_owned};
 use crate::names::table_name;
 use crate::own_statement::OwnStatement;
 use crate::planner::Planner;
@@ -554,13 +554,17 @@ impl Session {
     async fn keep_house(&self, mut turn: Turn, statement: Housekeeping) -> Result<Outcome> {
         let acting = self.settings().acting();
         match statement {
-            Housekeeping::Vacuum(places) => {
+            Housekeeping::Vacuum { places, analyzes } => {
                 require_no_block(&turn, "VACUUM")?;
                 let warning = check_places(&self.store, "vacuum", &places)?;
                 turn.require_writable("VACUUM")?;
                 let denied = not_owned(&self.store, acting, "vacuum", &places);
                 if denied.is_none() {
                     checkpoint(&self.store).await?;
+                }
+                if analyzes {
+                    let moment = turn.moment(false)?;
+                    analyze_tables(&self.store, acting, moment.snapshot(), &places).await?;
                 }
                 let warning = denied.or(warning);
                 turn.done(false);
@@ -572,6 +576,8 @@ impl Session {
                     true => warning,
                     false => not_owned(&self.store, acting, "analyze", &places).or(warning),
                 };
+                let moment = turn.moment(false)?;
+                analyze_tables(&self.store, acting, moment.snapshot(), &places).await?;
                 turn.done(false);
                 Ok(Outcome::command("ANALYZE".to_owned(), warning))
             }

@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 
 use nacre_column::replicated::AccessHint;
 use nacre_column::{
-    Block, BlockError, ColumnBuffer, ColumnType, Format, Physical, PointValue, Sma,
+    Block, BlockError, BlockStatistics, ColumnBuffer, ColumnType, Format, Physical, PointValue, Sma,
 };
 use nacre_pmem::PoolSlice;
 
@@ -225,6 +225,11 @@ impl Chunk {
                 _ => self.report_lost(column, &handle),
             }
         }
+    }
+
+    /// Returns the statistics of all columns, of those that have any.
+    pub(crate) fn statistics(&self) -> Vec<Option<BlockStatistics>> {
+        self.open.chunks[self.index].block_statistics()
     }
 
     pub(crate) fn key_range(&self) -> Option<&KeyRange> {

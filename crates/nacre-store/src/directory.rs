@@ -1,18 +1,19 @@
 //! The directory of a part: which chunks it knows and where their blocks lie.
 //!
 //! A part is written by many workers, blocks in the order in which they are done, and at the end
-//! one directory. It carries a copy of the small materialized aggregates of all columns, also of
-//! those whose blocks lie elsewhere, so that planning and skipping chunks touch no block and any
-//! part can stand in for the others.
+//! one directory. It carries a copy of the small materialized aggregates and the statistics of all
+//! columns, also of those whose blocks lie elsewhere, so that planning and skipping chunks touch no
+//! block and any part can stand in for the others.
 //!
 //! # Layout
 //! Header and directory are drawn in `docs/layout.md`, section "Part of a load"; a test compares.
 //! The directory's offset, length and CRC-32C are in the manifest. Version 1 is what programs wrote
-//! that kept one replica: all blocks of a load, without checksums of blocks.
+//! that kept one replica: all blocks of a load, without checksums of blocks. Version 2 has no
+//! statistics.
 
 use std::sync::Arc;
 
-use nacre_column::{CHUNK_ROWS, Format, FormatChoice, SMA_BYTES, Sma};
+use nacre_column::{BlockStatistics, CHUNK_ROWS, Format, FormatChoice, SMA_BYTES, Sma};
 
 use crate::codec::{Decoder, Encoder, Truncated};
 use crate::manifest::{DatabaseId, LoadId, TableId};
@@ -25,8 +26,10 @@ pub(crate) const POOL_HEADER_BYTES: usize = 64;
 pub(crate) enum Layout {
     /// The whole load, one replica of each column.
     Whole,
-    /// Some blocks of it.
+    /// Some blocks of it, without statistics.
     Part,
+    /// Some blocks of it.
+    PartWithStatistics,
 }
 
 impl Layout {
@@ -35,11 +38,13 @@ impl Layout {
         match self {
             Self::Whole => 1,
             Self::Part => 2,
+            Self::PartWithStatistics => 3,
         }
     }
 
     pub(crate) fn from_version(version: u32) -> Option<Self> {
-        [Self::Whole, Self::Part].into_iter().find(|layout| layout.version() == version)
+        let all = [Self::Whole, Self::Part, Self::PartWithStatistics];
+        all.into_iter().find(|layout| layout.version() == version)
     }
 }
 
@@ -67,6 +72,18 @@ pub(crate) struct ChunkInfo {
     pub(crate) key_range: Option<KeyRange>,
     /// One for each column of the table.
     pub(crate) smas: Vec<Sma>,
+    /// Statistics of the columns, as they are written, so that opening a load reads none of them;
+    /// empty if the chunk was written without.
+    pub(crate) statistics: Box<[u8]>,
+}
+
+impl ChunkInfo {
+    /// Returns the statistics of all columns; `None` for those that have none.
+    pub(crate) fn block_statistics(&self) -> Vec<Option<BlockStatistics>> {
+        let mut rest = &self.statistics[..];
+        let next = |_: &Sma| BlockStatistics::read(&mut rest).flatten();
+        self.smas.iter().map(next).collect()
+    }
 }
 
 /// Where one block lies in its part, and what it must be.
@@ -160,6 +177,7 @@ pub(crate) fn encode(chunks: &[PartChunk], column_count: usize) -> Vec<u8> {
         encoder.put_bytes(min);
         encoder.put_bytes(max);
         info.smas.iter().for_each(|sma| encoder.put_raw(&sma.to_bytes()));
+        encoder.put_bytes(&info.statistics);
         encoder.put_u32(blocks.len() as u32);
         for block in blocks {
             encoder.put_u16(block.column);
@@ -207,7 +225,8 @@ pub(crate) fn decode(
 ) -> Result<Vec<PartChunk>, String> {
     let decoded = match layout {
         Layout::Whole => decode_whole(bytes, bounds),
-        Layout::Part => decode_part(bytes, bounds),
+        Layout::Part => decode_part(bytes, bounds, false),
+        Layout::PartWithStatistics => decode_part(bytes, bounds, true),
     };
     decoded.map_err(|Truncated| "its fields contradict each other".into())
 }
@@ -216,7 +235,11 @@ fn require(holds: bool) -> Result<(), Truncated> {
     if holds { Ok(()) } else { Err(Truncated) }
 }
 
-fn decode_part(bytes: &[u8], bounds: &Bounds) -> Result<Vec<PartChunk>, Truncated> {
+fn decode_part(
+    bytes: &[u8],
+    bounds: &Bounds,
+    has_statistics: bool,
+) -> Result<Vec<PartChunk>, Truncated> {
     let mut decoder = Decoder::new(bytes);
     let count = decoder.u32()?;
     require(count <= bounds.chunk_count)?;
@@ -230,11 +253,12 @@ fn decode_part(bytes: &[u8], bounds: &Bounds) -> Result<Vec<PartChunk>, Truncate
         let smas = (0..bounds.column_count)
             .map(|_| decode_sma(&mut decoder))
             .collect::<Result<Vec<_>, _>>()?;
+        let statistics = if has_statistics { decoder.bytes()?.into() } else { Box::default() };
         let mut blocks = Vec::new();
         for _ in 0..decoder.u32()? {
             blocks.push(decode_block(&mut decoder, bounds)?);
         }
-        let info = Arc::new(ChunkInfo { rows, key_range, smas });
+        let info = Arc::new(ChunkInfo { rows, key_range, smas, statistics });
         chunks.push(PartChunk { chunk, info, blocks });
     }
     require(decoder.remaining() == 0)?;
@@ -289,7 +313,7 @@ fn decode_whole(bytes: &[u8], bounds: &Bounds) -> Result<Vec<PartChunk>, Truncat
             let (replica, format, crc32c) = (0, None, None);
             blocks.push(BlockEntry { column, replica, choice, format, crc32c, offset, bytes });
         }
-        let info = Arc::new(ChunkInfo { rows, key_range, smas });
+        let info = Arc::new(ChunkInfo { rows, key_range, smas, statistics: Box::default() });
         chunks.push(PartChunk { chunk, info, blocks });
     }
     require(decoder.remaining() == 0)?;

@@ -1,10 +1,11 @@
 //! `docs/layout.md` against the bytes that are written.
 
-use nacre_column::{COLUMN_TYPE_BYTES, SMA_BYTES, Sma};
-
 use std::sync::Arc;
 
-use nacre_column::{Format, FormatChoice};
+use nacre_column::{
+    BlockStatistics, COLUMN_TYPE_BYTES, ColumnBuffer, ColumnType, Format, FormatChoice, QUANTILES,
+    SMA_BYTES, Sma,
+};
 
 use crate::archive::catalog_header;
 use crate::directory::{
@@ -61,7 +62,7 @@ fn manifest_header_is_as_drawn() {
     assert_eq!(bytes_of(heading) as u64, HEADER_BYTES);
     assert_eq!(field(heading, "magic", &header), b"NACREMAN");
     assert!(LAYOUT.contains("characters `NACREMAN`"));
-    assert_eq!(field(heading, "version", &header), 5_u32.to_le_bytes());
+    assert_eq!(field(heading, "version", &header), 6_u32.to_le_bytes());
     assert_eq!(field(heading, "database_id", &header), ID.0);
     assert_eq!(field(heading, "created", &header), 77_u64.to_le_bytes());
     let crc = crc32c::crc32c_append(crc32c::crc32c(&header[..12]), &header[16..64]);
@@ -131,7 +132,7 @@ fn payload(record: &Record) -> Vec<u8> {
 fn records_of_loads_have_the_fields_in_the_drawn_order() {
     let part = PartRecord {
         number: 5,
-        layout: Layout::Part,
+        layout: Layout::PartWithStatistics,
         domain: "m".into(),
         pool_bytes: 6,
         directory_offset: 7,
@@ -139,7 +140,7 @@ fn records_of_loads_have_the_fields_in_the_drawn_order() {
         directory_crc32c: 9,
     };
     let mut drawn_part = 5_u32.to_le_bytes().to_vec();
-    drawn_part.extend_from_slice(&2_u32.to_le_bytes());
+    drawn_part.extend_from_slice(&3_u32.to_le_bytes());
     drawn_part.extend_from_slice(b"\x01\0\0\0m");
     for value in [6_u64, 7, 8] {
         drawn_part.extend_from_slice(&value.to_le_bytes());
@@ -209,13 +210,13 @@ fn policy_is_as_drawn() {
 fn part_header_is_as_drawn() {
     let heading = "### Part header";
     let (database, table, load) = (ID, TableId(3), LoadId(4));
-    let id = PartId { database, table, load, number: 5, layout: Layout::Part };
+    let id = PartId { database, table, load, number: 5, layout: Layout::PartWithStatistics };
     let header = directory::pool_header(&id);
     assert_eq!(bytes_of(heading), POOL_HEADER_BYTES);
     assert_eq!(header.len(), POOL_HEADER_BYTES);
     assert_eq!(field(heading, "magic", &header), b"NACREPOL");
     assert!(LAYOUT.contains("characters `NACREPOL`"));
-    assert_eq!(field(heading, "version", &header), 2_u32.to_le_bytes());
+    assert_eq!(field(heading, "version", &header), 3_u32.to_le_bytes());
     assert_eq!(field(heading, "database_id", &header), ID.0);
     assert_eq!(field(heading, "table_id", &header), 3_u64.to_le_bytes());
     assert_eq!(field(heading, "load_id", &header), 4_u64.to_le_bytes());
@@ -239,10 +240,12 @@ fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
         offset,
         bytes: 192,
     };
+    let statistics = statistics_of_two_columns();
     let info = ChunkInfo {
         rows: 5,
         key_range: Some(KeyRange { min: vec![1], max: vec![2, 3] }),
         smas: vec![Sma::empty(); 2],
+        statistics: statistics.clone().into(),
     };
     let blocks = vec![block(0, 64), block(1, 256)];
     let chunks = vec![PartChunk { chunk: 7, info: Arc::new(info), blocks }];
@@ -251,6 +254,10 @@ fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
     expected.extend_from_slice(&[1, 0, 0, 0, 1, 2, 0, 0, 0, 2, 3]);
     expected.extend_from_slice(&Sma::empty().to_bytes());
     expected.extend_from_slice(&Sma::empty().to_bytes());
+    let start_of_statistics = expected.len();
+    expected.extend_from_slice(&(statistics.len() as u32).to_le_bytes());
+    expected.extend_from_slice(&statistics);
+    let end_of_statistics = expected.len();
     expected.extend_from_slice(&[2, 0, 0, 0]);
     for (column, offset) in [(0, 64_u64), (1, 256)] {
         expected.extend_from_slice(&[column, 0, 1, 3, 1, 0, 0, 0, 1, 2, 3, 4]);
@@ -261,8 +268,15 @@ fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
     assert!(LAYOUT.contains(&format!("| {SMA_BYTES} each | aggregates |")));
     assert!(LAYOUT.contains("| 28 each | blocks |"));
     let bounds = Bounds { chunk_count: 8, column_count: 2, blocks_end: 448 };
-    let decode = |bytes: &[u8], bounds: Bounds| directory::decode(Layout::Part, bytes, &bounds);
+    let layout = Layout::PartWithStatistics;
+    let decode = |bytes: &[u8], bounds: Bounds| directory::decode(layout, bytes, &bounds);
     assert_eq!(decode(&bytes, bounds).as_ref(), Ok(&chunks));
+    // In version 2 there is nothing between the aggregates and the blocks.
+    let mut older = bytes.clone();
+    older.drain(start_of_statistics..end_of_statistics);
+    let found = directory::decode(Layout::Part, &older, &bounds).unwrap();
+    assert_eq!(found[0].blocks, chunks[0].blocks);
+    assert_eq!(found[0].info.block_statistics(), [None, None]);
     for end in 0..bytes.len() {
         assert!(decode(&bytes[..end], bounds).is_err(), "cut at {end}");
     }
@@ -272,6 +286,35 @@ fn directory_is_as_drawn_and_every_cut_of_it_is_noticed() {
         Bounds { column_count: 1, ..bounds },
     ];
     assert!(refused.into_iter().all(|bounds| decode(&bytes, bounds).is_err()));
+}
+
+/// Statistics of one column as they are drawn, and of one that has none.
+fn statistics_of_two_columns() -> Vec<u8> {
+    assert!(LAYOUT.contains("| 8 each | hashes |") && LAYOUT.contains("| 4 each | quantiles |"));
+    let (mut strings, mut numbers) = (
+        ColumnBuffer::new(ColumnType::Varchar { max_chars: None }),
+        ColumnBuffer::new(ColumnType::Integer),
+    );
+    [&b"a"[..], b"", b"a"].into_iter().for_each(|value| strings.push_bytes(value));
+    (0..32).for_each(|value| numbers.push_int(value));
+    let mut bytes = Vec::new();
+    BlockStatistics::of_values(&strings).write(&mut bytes);
+    assert_eq!(bytes.len(), 8 + 2 * 8);
+    assert_eq!(bytes[..8], [2, 0, 0, 0, 2, 0, 0, 0]);
+    let many = bytes.len();
+    BlockStatistics::of_values(&numbers).write(&mut bytes);
+    assert_eq!(bytes.len() - many, 8 + 256 + QUANTILES * 4);
+    assert_eq!(bytes[many..many + 8], [32, 15, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(bytes[many + 8 + 256..], (1..=15).flat_map(quantile_bytes).collect::<Vec<u8>>());
+    bytes.truncate(many);
+    BlockStatistics::write_unknown(&mut bytes);
+    assert_eq!(bytes[many..], [255, 0, 0, 0, 0, 0, 0, 0]);
+    bytes
+}
+
+/// Returns the bytes of the quantile of so many sixteenths of the numbers from 0 to 31.
+fn quantile_bytes(part: u8) -> [u8; 4] {
+    f32::from(2 * part).to_le_bytes()
 }
 
 #[test]

@@ -57,6 +57,7 @@ mod rules;
 mod running_loads;
 mod schema;
 mod sequences;
+mod statistics;
 mod store;
 mod stored_load;
 mod table;
@@ -101,6 +102,7 @@ pub use redo::{
 pub use rules::{CheckRule, ColumnDefault, Identity, RULE_BYTES_MAX, TableRules};
 pub use schema::{COLUMNS_MAX, ColumnDef, NAME_BYTES_MAX, TableSchema};
 pub use sequences::{SEQUENCES_TABLE, Sequence, SequenceDef};
+pub use statistics::{ColumnEstimates, TableStatistics};
 pub use store::{MAIN_DOMAIN, OpenOptions, Store};
 pub use table::{Table, TableSnapshot};
 pub use value::{VALUE_BYTES_MAX, Value, ValueProblem, ValueRef};

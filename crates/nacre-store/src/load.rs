@@ -28,7 +28,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use nacre_column::replicated::WearCause;
-use nacre_column::{BlockError, ColumnBuffer, EncodedBlock, FormatChoice, LoadBlock, block, text};
+use nacre_column::{
+    BlockError, BlockStatistics, ColumnBuffer, EncodedBlock, FormatChoice, LoadBlock, block, text,
+};
 use nacre_simd::Flavour;
 
 use crate::directory::{ChunkInfo, KeyRange, Layout, PartId};
@@ -142,7 +144,8 @@ impl Load {
         let (database, planned) = (store.database(), names.len());
         let part = |(number, domain): (usize, String)| {
             let (table, number) = (table.id(), number as u32);
-            let id = PartId { database, table, load: id, number, layout: Layout::Part };
+            let layout = Layout::PartWithStatistics;
+            let id = PartId { database, table, load: id, number, layout };
             LoadPart::new(id, domain)
         };
         let repeated = names.iter().map(|(number, domain)| (number + planned, domain.clone()));
@@ -187,7 +190,7 @@ impl Load {
             }
         }
         let key_range = self.check_keys(index, columns)?;
-        let mut smas = Vec::with_capacity(columns.len());
+        let (mut smas, mut statistics) = (Vec::with_capacity(columns.len()), Vec::new());
         for (number, (plan, column)) in self.columns.iter().zip(columns).enumerate() {
             let encoded = self.encode(column, &plan.choices);
             let blocks = encoded.map_err(|error| Error::Internal {
@@ -197,9 +200,13 @@ impl Load {
                 ),
             })?;
             self.append_replicas((chunk, number), plan, &blocks)?;
-            smas.extend(blocks.first().map(|one| one.block.header.sma));
+            if let Some(LoadBlock { block, .. }) = blocks.first() {
+                smas.push(block.header.sma);
+                BlockStatistics::of_encoded(column, block).write(&mut statistics);
+            }
         }
-        let info = ChunkInfo { rows: rows as u32, key_range, smas };
+        let statistics = statistics.into_boxed_slice();
+        let info = ChunkInfo { rows: rows as u32, key_range, smas, statistics };
         self.chunks.lock().unwrap_or_else(PoisonError::into_inner).insert(index, info);
         Ok(())
     }

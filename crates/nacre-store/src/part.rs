@@ -78,7 +78,9 @@ impl Part {
     pub(crate) fn file_name(load: LoadId, number: u32, layout: Layout) -> String {
         match layout {
             Layout::Whole => format!("load-{:016x}.pool", load.0),
-            Layout::Part => format!("load-{:016x}-r{number}.pool", load.0),
+            Layout::Part | Layout::PartWithStatistics => {
+                format!("load-{:016x}-r{number}.pool", load.0)
+            }
         }
     }
 

@@ -26,6 +26,7 @@ use crate::manifest::{LoadId, TableId};
 use crate::mvcc::{Snapshot, Stamps};
 use crate::rules::TableRules;
 use crate::schema::TableSchema;
+use crate::statistics::StatisticsCache;
 use crate::stored_load::{OpenLoad, StoredLoad};
 use crate::uniqueness::COMMITTED;
 use crate::value::{ValueRef, whole_numbers};
@@ -88,6 +89,7 @@ pub struct Table {
     definition: Arc<TableSchema>,
     loads: RwLock<Arc<Vec<Arc<StoredLoad>>>>,
     hot: HotList,
+    statistics: StatisticsCache,
     /// Where the rows of hot chunks are that were frozen.
     forwards: Forwards,
     /// Held for writing while hot chunks become a load.
@@ -134,6 +136,7 @@ impl Table {
             whole_numbers,
             names: Arc::new(TableNames::of(&definition)),
             hot: HotList::new(&column_types, stamps),
+            statistics: StatisticsCache::default(),
             forwards: Forwards::default(),
             layout: RwLock::default(),
             column_types,
@@ -195,6 +198,12 @@ impl Table {
             moment: None,
             hot: Arc::default(),
         }
+    }
+
+    /// Returns the table with all that is committed by now, and nothing of a transaction that has
+    /// not ended.
+    pub fn committed(self: &Arc<Self>) -> TableSnapshot {
+        self.snapshot_at(&COMMITTED)
     }
 
     /// Returns the table as a snapshot sees it.
@@ -264,6 +273,10 @@ impl Table {
     #[inline]
     pub(crate) fn hot(&self) -> &HotList {
         &self.hot
+    }
+
+    pub(crate) fn statistics(&self) -> &StatisticsCache {
+        &self.statistics
     }
 
     #[inline]
@@ -673,6 +686,10 @@ impl TableSnapshot {
     /// Returns the table.
     pub fn table(&self) -> &Arc<Table> {
         &self.table
+    }
+
+    pub(crate) fn loads(&self) -> &Arc<Vec<Arc<StoredLoad>>> {
+        &self.loads
     }
 
     /// Returns the number of rows; touches no pool.

@@ -3,6 +3,8 @@
 //! `data/v2` was written by the last version that kept one replica: manifest version 2, one pool
 //! of version 1 for each load, blocks of version 1; table `here` in the database directory, `there`
 //! in the further domain `fast`, and `gone`, which was dropped.
+//! `data/v5` was written by the last version whose directories have no statistics: manifest version
+//! 5, parts of version 2; table `here`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -12,7 +14,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use nacre_column::{ByteValues, Flavour};
+use nacre_column::{Bound, ByteValues, Flavour};
 use nacre_store::{AccessHint, OpenOptions, ReplicaState, Store, Table};
 use support::{copy_all, maintain, open_with, pools, scrub};
 
@@ -81,6 +83,45 @@ fn database_with_one_replica_answers_unchanged() {
     assert!(scrub(&store).lost.iter().all(|lost| lost.has_source), "second replicas are missing");
     drop(store);
     assert!(fs::read(main.join("manifest.0")).unwrap() == before);
+}
+
+/// Checks that nothing is known of what blocks keep no statistics of, before ANALYZE reads it and
+/// after opening once more.
+fn check_statistics(table: &Arc<Table>, is_analyzed: bool) {
+    let statistics = table.committed().statistics();
+    let bounds = Some((Bound::Int(0), Bound::Int(59)));
+    assert_eq!((statistics.column(0).bounds, statistics.column(0).rows), (bounds, 60));
+    let distinct = |column| statistics.column(column).distinct;
+    match is_analyzed {
+        false => assert!((0..6).all(|column| distinct(column).is_none())),
+        true => {
+            assert_eq!((distinct(1), distinct(5)), (Some(3.0), Some(2.0)));
+            let keys = distinct(0).unwrap();
+            assert!((44.0..76.0).contains(&keys), "{keys}");
+        }
+    }
+}
+
+#[test]
+fn databases_without_statistics_answer_and_are_analyzed() {
+    for version in ["v2", "v5"] {
+        let directory = copy_of(version);
+        let main = directory.path().join("main");
+        let store = open_with(&main, &[]);
+        let table = store.table("here").unwrap();
+        check(&table);
+        check_statistics(&table, false);
+        table.committed().analyze(&[0, 1, 2, 3, 4, 5]).unwrap();
+        check_statistics(&table, true);
+        maintain(&store);
+        check(&table);
+        check_statistics(&table, true);
+        drop((table, store));
+        // What was written anew has none either: a rebuilt replica keeps what is known of a chunk.
+        let store = open_with(&main, &[]);
+        check(&store.table("here").unwrap());
+        check_statistics(&store.table("here").unwrap(), false);
+    }
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn hot_sma(chunk: &HotChunkRef, column: usize) -> Sma {
     let (bounds, has_value) = match chunk.range(column) {
         HotColumnRange::Empty => (None, false),
         HotColumnRange::Within { min, max } => (Some((min, max)), true),
-        HotColumnRange::Unknown => (None, true),
+        HotColumnRange::WithinFloats { .. } | HotColumnRange::Unknown => (None, true),
     };
     let bound = |value| Some(Bound::Int(value));
     Sma {
@@ -245,7 +245,7 @@ fn int_bounds(column: usize, frozen: &[Chunk], hot: &[HotChunkRef]) -> IntBounds
     });
     let hot = hot.iter().filter_map(|chunk| match chunk.range(column) {
         HotColumnRange::Within { min, max } => Some(IntBounds::new(min, max)),
-        HotColumnRange::Empty | HotColumnRange::Unknown => None,
+        _ => None,
     });
     frozen.chain(hot).reduce(IntBounds::union).unwrap_or(IntBounds::of(0))
 }

@@ -1,6 +1,8 @@
 //! How many rows an operator is expected to have. Never less than 1, never more than
 //! [`ROWS_MAX`], so that costs are always numbers.
 
+use std::sync::Arc;
+
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
@@ -143,8 +145,8 @@ impl<'s> RowEstimator<'s> {
             });
             let is_key = relation.primary_key[..] == [*position];
             let distinct = match known.distinct_count {
+                _ if is_key => rows,
                 Some(count) => count as f64,
-                None if is_key => rows,
                 None => {
                     let sql_type = relation.columns.get(*position).map(|own| own.sql_type.oid());
                     let values = known.bounds.as_ref().and_then(value_count);
@@ -161,6 +163,7 @@ impl<'s> RowEstimator<'s> {
                     null_fraction: null_fraction.unwrap_or(guessed_nulls),
                     bounds,
                     spread: None,
+                    quantiles: known.quantiles,
                 },
             );
         }
@@ -254,7 +257,8 @@ fn series_rows(arguments: &[ScalarExpression]) -> f64 {
 }
 
 fn unknown_profile(rows: f64) -> ColumnProfile {
-    ColumnProfile { distinct: rows.max(1.0), null_fraction: 0.01, bounds: None, spread: None }
+    let (distinct, quantiles) = (rows.max(1.0), Arc::default());
+    ColumnProfile { distinct, null_fraction: 0.01, bounds: None, spread: None, quantiles }
 }
 
 /// Returns rows within the limits of an estimate.

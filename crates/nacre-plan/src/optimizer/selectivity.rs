@@ -1,8 +1,9 @@
 //! Selectivity: the fraction of rows that a condition keeps, by statistics of its columns.
 //!
 //! ```text
-//! k = 7                    1 / distinct values
-//! d >= '1994-01-01'        the part of the bounds that it covers, of numbers and moments
+//! k = 7                    1 / distinct values, or more if many rows have it by the quantiles
+//! d >= '1994-01-01'        the part of the quantiles or bounds that it covers, of numbers and
+//!                          moments
 //! k in (1, 2, 3)           3 / distinct values
 //! s like 'x%'              5 %
 //! sum(v) > 7, a < b        by how sums and differences are spread ([`super::spread`])
@@ -11,6 +12,7 @@
 //! ```
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
@@ -33,7 +35,7 @@ const SELECTIVITY_MIN: f64 = 1e-9;
 const MICROS_PER_DAY: f64 = 86_400e6;
 
 /// Statistics of a column of a query.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct ColumnProfile {
     /// At least 1.
     pub(super) distinct: f64,
@@ -42,13 +44,15 @@ pub(super) struct ColumnProfile {
     pub(super) bounds: Option<(f64, f64)>,
     /// Of a column that is computed.
     pub(super) spread: Option<ValueSpread>,
+    /// Values between any two of which lie as many rows, as [`axis_value`] has them.
+    pub(super) quantiles: Arc<[f64]>,
 }
 
 /// Statistics of the columns of a query.
 #[derive(Debug, Default)]
 pub(super) struct ColumnProfiles(HashMap<ColumnId, ColumnProfile>);
 
-/// The values that conditions leave to a column.
+/// The values that conditions leave to a column, both ends included.
 #[derive(Clone, Copy, Debug, Default)]
 struct ValueRange {
     low: Option<f64>,
@@ -165,17 +169,20 @@ impl ColumnProfiles {
             [Some(count), None] | [None, Some(count)] => count,
             [None, None] => return EQUALITY_SELECTIVITY,
         };
-        let is_outside = |column: &ScalarExpression, constant: &ScalarExpression| {
-            let profile = member_of(column).and_then(|member| self.get(member.column));
-            match (profile.and_then(|profile| profile.bounds), axis_value(constant)) {
-                (Some((low, high)), Some(value)) => !(low..=high).contains(&value),
-                _ => false,
-            }
+        let of_constant = |column: &ScalarExpression, constant: &ScalarExpression| {
+            let profile = member_of(column).and_then(|member| self.get(member.column))?;
+            Some((profile, axis_value(constant)?))
         };
-        if is_outside(left, right) || is_outside(right, left) {
+        let Some((profile, value)) = of_constant(left, right).or_else(|| of_constant(right, left))
+        else {
+            return bounded(1.0 / count);
+        };
+        if profile.bounds.is_some_and(|(low, high)| !(low..=high).contains(&value)) {
             return SELECTIVITY_MIN;
         }
-        bounded(1.0 / count)
+        let repeated = part_up_to(&profile.quantiles, value, true)
+            - part_up_to(&profile.quantiles, value, false);
+        bounded((1.0 / count).max(repeated * (1.0 - profile.null_fraction)))
     }
 
     /// Returns which part of the pairs of two expressions is in an order.
@@ -240,7 +247,12 @@ impl ColumnProfiles {
         }
         let Some((low, high)) = profile.bounds else { return default };
         let is_within = |value: f64| (low..=high).contains(&value);
+        let quantiles = &profile.quantiles;
         let covered = match high - low {
+            _ if quantiles.len() > 1 => {
+                let to = range.high.map_or(1.0, |value| part_up_to(quantiles, value, true));
+                to - range.low.map_or(0.0, |value| part_up_to(quantiles, value, false))
+            }
             width if width > 0.0 => {
                 let from = range.low.map_or(low, |value| value.max(low));
                 let to = range.high.map_or(high, |value| value.min(high));
@@ -278,12 +290,19 @@ fn range_test(condition: &ScalarExpression) -> Option<(ColumnId, ValueRange)> {
     let (column, value) = if is_exchanged { (right, left) } else { (left, right) };
     let column = plain_column(column)?;
     let value = axis_value(value)?;
-    let is_upper = match operator.name {
-        "<" | "<=" => !is_exchanged,
-        ">" | ">=" => is_exchanged,
+    let (is_upper, is_included) = match operator.name {
+        "<" => (!is_exchanged, false),
+        "<=" => (!is_exchanged, true),
+        ">" => (is_exchanged, false),
+        ">=" => (is_exchanged, true),
         _ => return None,
     };
-    let (low, high) = if is_upper { (None, Some(value)) } else { (Some(value), None) };
+    let (low, high) = match (is_upper, is_included) {
+        (true, true) => (None, Some(value)),
+        (true, false) => (None, Some(value.next_down())),
+        (false, true) => (Some(value), None),
+        (false, false) => (Some(value.next_up()), None),
+    };
     Some((column, ValueRange { low, high }))
 }
 
@@ -297,6 +316,25 @@ fn is_number(expression: &ScalarExpression) -> bool {
             | TypeOid::FLOAT8
             | TypeOid::NUMERIC
     )
+}
+
+/// Returns the part of the rows that are below a value, or at most it, by quantiles.
+///
+/// ```text
+/// 0 1 1 1 5    below 1: 1/4    at most 1: 3/4    below 3: 7/8
+/// ```
+fn part_up_to(quantiles: &[f64], value: f64, is_included: bool) -> f64 {
+    let is_before = |own: &f64| if is_included { *own <= value } else { *own < value };
+    let before = quantiles.partition_point(is_before);
+    let parts = quantiles.len().saturating_sub(1).max(1) as f64;
+    match (before.checked_sub(1).and_then(|last| quantiles.get(last)), quantiles.get(before)) {
+        (Some(from), Some(to)) => {
+            let inner = if to > from { (value - from) / (to - from) } else { 0.0 };
+            (before as f64 - 1.0 + inner.clamp(0.0, 1.0)) / parts
+        }
+        (None, _) => 0.0,
+        (_, None) => 1.0,
+    }
 }
 
 /// Returns the column that an expression is, perhaps of another type.
@@ -392,7 +430,8 @@ mod tests {
 
     fn profiles(distinct: f64, bounds: Option<(f64, f64)>) -> ColumnProfiles {
         let mut profiles = ColumnProfiles::default();
-        let profile = ColumnProfile { distinct, null_fraction: 0.0, bounds, spread: None };
+        let (spread, quantiles) = (None, Arc::default());
+        let profile = ColumnProfile { distinct, null_fraction: 0.0, bounds, spread, quantiles };
         profiles.set(ColumnId(0), profile);
         profiles
     }
@@ -410,6 +449,35 @@ mod tests {
         assert!(is_near(profiles.of(&compare(column(0), "=", number(3))), 1.0 / 101.0));
         assert!(profiles.of(&compare(column(0), "=", number(101))) < 1e-6);
         assert!(is_near(profiles.of(&compare(column(0), "<", number(-5))), 1.0 / 101.0));
+    }
+
+    #[test]
+    fn quantiles_tell_of_skew_and_gaps() {
+        let quantiles = [0.0, 1.0, 1.0, 1.0, 5.0];
+        let is_near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-6;
+        for (value, below, at_most) in [
+            (-1.0, 0.0, 0.0),
+            (0.0, 0.0, 0.0),
+            (0.5, 0.125, 0.125),
+            (1.0, 0.25, 0.75),
+            (3.0, 0.875, 0.875),
+            (5.0, 1.0, 1.0),
+            (6.0, 1.0, 1.0),
+        ] {
+            assert!(is_near(part_up_to(&quantiles, value, false), below), "below {value}");
+            assert!(is_near(part_up_to(&quantiles, value, true), at_most), "at most {value}");
+        }
+        let mut profiles = profiles(100.0, Some((0.0, 5.0)));
+        let quantiles: Arc<[f64]> = quantiles.into();
+        let profile = profiles.get(ColumnId(0)).unwrap().clone();
+        profiles.set(ColumnId(0), ColumnProfile { quantiles, ..profile });
+        let one = |name: &str, value: i32| profiles.of(&compare(column(0), name, number(value)));
+        assert!(is_near(one("=", 1), 0.5) && is_near(one("=", 2), 0.01));
+        assert!(is_near(one(">", 1), 0.25) && is_near(one(">=", 1), 0.75));
+        assert!(is_near(one("<", 1), 0.25) && is_near(one("<=", 1), 0.75));
+        let (low, high) = (compare(column(0), ">", number(1)), compare(column(0), "<", number(3)));
+        assert!(is_near(profiles.of_all(&[&low, &high]), 0.125));
+        assert_eq!(part_up_to(&[], 1.0, true), 0.0);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What the optimizer asks about relations.
 
+use std::sync::Arc;
+
 use nacre_types::SqlValue;
 
 use crate::definition::RelationId;
@@ -21,4 +23,7 @@ pub struct ColumnStatistics {
     /// The part of the rows that are null, of 1.
     pub null_fraction: Option<f64>,
     pub distinct_count: Option<u64>,
+    /// Numbers, and moments in microseconds since 2000, ascending, between any two of which lie as
+    /// many rows that are not null; empty if nothing is known of how values are distributed.
+    pub quantiles: Arc<[f64]>,
 }

@@ -59,6 +59,7 @@ impl TestTables {
             bounds,
             null_fraction: Some(0.0),
             distinct_count: Some(distinct_count),
+            ..ColumnStatistics::default()
         };
         self.columns.insert((id, position), known);
     }

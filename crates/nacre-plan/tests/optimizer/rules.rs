@@ -318,7 +318,7 @@ impl RelationStatistics for UselessStatistics {
 
     fn column(&self, _: RelationId, _: usize) -> ColumnStatistics {
         let null_fraction = self.0.map(|_| f64::NAN);
-        ColumnStatistics { bounds: None, null_fraction, distinct_count: self.0 }
+        ColumnStatistics { null_fraction, distinct_count: self.0, ..ColumnStatistics::default() }
     }
 }
 

@@ -14,7 +14,7 @@ use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics};
 use nacre_store::{Error as StoreError, SEQUENCES_TABLE, Store, Table, ViewColumn, ViewDef};
 use nacre_syntax::{Statement, parse_statement};
 
-use super::statistics::TableChunkStatistics;
+use super::statistics::StoredTableStatistics;
 use crate::error::{Error, ErrorKind};
 use crate::from_store::from_store;
 use crate::names::SCHEMA;
@@ -31,17 +31,17 @@ pub(super) struct SnapshotRelations<'a> {
     acting: Acting,
     /// What was found, by their numbers.
     found: RefCell<Vec<(RelationId, Arc<Table>)>>,
-    /// Chunks of tables that the optimizer has asked about.
-    chunks: RefCell<HashMap<RelationId, Option<Rc<TableChunkStatistics>>>>,
-    statistics: RefCell<HashMap<(RelationId, usize), ColumnStatistics>>,
+    /// Statistics of tables that the optimizer has asked about.
+    tables: RefCell<HashMap<RelationId, Option<Rc<StoredTableStatistics>>>>,
+    columns: RefCell<HashMap<(RelationId, usize), ColumnStatistics>>,
     /// Why a relation may not be read.
     refused: RefCell<Option<Error>>,
 }
 
 impl<'a> SnapshotRelations<'a> {
     pub(super) fn new(store: &'a Store, moment: &'a Moment, acting: Acting) -> Self {
-        let (found, chunks, statistics, refused) = Default::default();
-        Self { store, moment, acting, found, chunks, statistics, refused }
+        let (found, tables, columns, refused) = Default::default();
+        Self { store, moment, acting, found, tables, columns, refused }
     }
 
     /// Returns why a relation may not be read, if one may not.
@@ -55,12 +55,12 @@ impl<'a> SnapshotRelations<'a> {
         found.iter().find(|(own, _)| *own == id).map(|(_, table)| Arc::clone(table))
     }
 
-    fn chunks(&self, id: RelationId) -> Option<Rc<TableChunkStatistics>> {
+    fn table_statistics(&self, id: RelationId) -> Option<Rc<StoredTableStatistics>> {
         let of_table = || {
             let snapshot = self.table(id)?.seen_at(self.moment.snapshot()).ok()?;
-            Some(Rc::new(TableChunkStatistics::of(&snapshot)))
+            Some(Rc::new(StoredTableStatistics::of(&snapshot)))
         };
-        self.chunks.borrow_mut().entry(id).or_insert_with(of_table).clone()
+        self.tables.borrow_mut().entry(id).or_insert_with(of_table).clone()
     }
 
     /// Checks that a relation may be read, by name; notes why if it may not. A view is checked
@@ -176,11 +176,10 @@ impl RelationStatistics for SnapshotRelations<'_> {
 
     fn column(&self, relation: RelationId, position: usize) -> ColumnStatistics {
         let look_up = || {
-            let (table, chunks) = (self.table(relation)?, self.chunks(relation)?);
-            let column_type = table.schema().columns.get(position)?.column_type;
-            Some(chunks.column(position, column_type))
+            let column_type = self.table(relation)?.schema().columns.get(position)?.column_type;
+            Some(self.table_statistics(relation)?.column(position, column_type))
         };
-        let mut known = self.statistics.borrow_mut();
+        let mut known = self.columns.borrow_mut();
         let known = known.entry((relation, position));
         known.or_insert_with(|| look_up().unwrap_or_default()).clone()
     }

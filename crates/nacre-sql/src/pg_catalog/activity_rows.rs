@@ -106,7 +106,7 @@ pub(super) fn tables(objects: &Objects) -> Vec<Row> {
             ("relid", relation.oid.into()),
             ("schemaname", SCHEMA.into()),
             ("relname", relation.name.as_str().into()),
-            ("n_live_tup", Cell::from(table.snapshot().rows() as usize)),
+            ("n_live_tup", Cell::from(table.committed().rows() as usize)),
         ])
     };
     objects.relations.iter().filter_map(row).collect()

@@ -3,9 +3,9 @@
 //! - [`pg_columns`] and [`information_columns`] list the tables of PostgreSQL 15 with their
 //!   columns; all of them are there, most without rows.
 //! - [`objects`] collects what users made and numbers it; [`relation_rows`], [`view_rows`],
-//!   [`information_rows`], [`type_rows`] and [`fixed`] make rows of it, and [`activity_rows`] and
-//!   [`lock_rows`] of the sessions, which [`cells`] puts into columns and [`provider`] hands to the
-//!   planner.
+//!   [`information_rows`], [`type_rows`] and [`fixed`] make rows of it, [`statistics_rows`] of what
+//!   planners know of columns, and [`activity_rows`] and [`lock_rows`] of the sessions, which
+//!   [`cells`] puts into columns and [`provider`] hands to the planner.
 //! - [`functions`] are those that read the catalogs, [`arrays`] those over arrays that clients ask
 //!   the catalogs with; [`definitions`] writes types and objects as SQL.
 //! - [`rewrite`] and [`expand`] bring what clients send into a form that the planner knows;
@@ -39,6 +39,7 @@ mod provider;
 mod relation_rows;
 mod rewrite;
 mod roles;
+mod statistics_rows;
 mod type_rows;
 mod typed;
 mod view_rows;

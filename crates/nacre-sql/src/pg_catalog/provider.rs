@@ -18,7 +18,7 @@ use super::cells::{Column, Row, batch, columns, data_type, schema};
 use super::objects::Objects;
 use super::{
     activity_rows, fixed, information_columns, information_rows, lock_rows, pg_columns,
-    relation_rows, roles, type_rows, view_rows,
+    relation_rows, roles, statistics_rows, type_rows, view_rows,
 };
 use crate::activity::Activities;
 use crate::advisory_locks::AdvisoryLocks;
@@ -168,7 +168,8 @@ impl TableProvider for CatalogTable {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if matches!(self.name, "pg_authid" | "pg_shadow") && !self.of.is_information {
+        let is_guarded = matches!(self.name, "pg_authid" | "pg_shadow" | "pg_statistic");
+        if is_guarded && !self.of.is_information {
             let kind = if self.name == "pg_shadow" { "view" } else { "table" };
             let denied = format!("permission denied for {kind} {}", self.name);
             let asked = self.of.catalogs.settings.acting().require_superuser(&denied);
@@ -214,6 +215,11 @@ fn rows(catalogs: &Catalogs, name: &str) -> Vec<Row> {
         "pg_stat_gssapi" => activity_rows::gssapi(&catalogs.sources.activities),
         "pg_stat_database" => activity_rows::databases(&catalogs.sources.activities),
         "pg_stat_all_tables" | "pg_stat_user_tables" => activity_rows::tables(&objects()),
+        "pg_stats" => {
+            let acting = catalogs.settings.acting();
+            statistics_rows::columns(&objects(), &catalogs.store, acting)
+        }
+        "pg_statistic" => statistics_rows::statistics(&objects()),
         "pg_locks" => lock_rows::locks(&catalogs.sources.advisory_locks),
         "pg_settings" => fixed::settings(&catalogs.settings),
         "pg_get_keywords" => fixed::keywords(),

@@ -85,7 +85,7 @@ fn class(objects: &Objects, relation: &Relation) -> Row {
                 _ => false,
             };
             row.push(("relhastriggers", objects.constraints.iter().any(has_keys).into()));
-            let rows = table.snapshot().rows();
+            let rows = table.committed().rows();
             // A page is what PostgreSQL calls 8 KiB.
             row.push(("relpages", Cell::from((size(table) / 8192) as i64)));
             rows as f64
@@ -93,7 +93,7 @@ fn class(objects: &Objects, relation: &Relation) -> Row {
         Kind::Index { definition, of, .. } => {
             row.retain(|(name, _)| *name != "relam");
             row.push(("relam", method(definition.kind).0.into()));
-            of.snapshot().rows() as f64
+            of.committed().rows() as f64
         }
         Kind::View(..) => 0.0,
         Kind::Sequence(_) => 1.0,

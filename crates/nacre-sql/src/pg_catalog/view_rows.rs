@@ -79,7 +79,7 @@ fn table_statistics(_: &Objects, relation: &Relation) -> Option<Row> {
         ("relid", relation.oid.into()),
         ("schemaname", SCHEMA.into()),
         ("relname", relation.name.as_str().into()),
-        ("n_live_tup", Cell::from(i64::try_from(table.snapshot().rows()).unwrap_or(i64::MAX))),
+        ("n_live_tup", Cell::from(i64::try_from(table.committed().rows()).unwrap_or(i64::MAX))),
     ])
 }
 

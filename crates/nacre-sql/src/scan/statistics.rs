@@ -128,7 +128,9 @@ fn hot_scalar(range: HotColumnRange, is_min: bool, column_type: ColumnType) -> O
         HotColumnRange::Within { min, max } => {
             int_scalar(if is_min { min } else { max }, column_type)
         }
-        HotColumnRange::Empty | HotColumnRange::Unknown => None,
+        HotColumnRange::WithinFloats { .. } | HotColumnRange::Empty | HotColumnRange::Unknown => {
+            None
+        }
     }
 }
 

@@ -272,6 +272,11 @@ impl HotChunkRef {
         self.snapshot
     }
 
+    /// Returns the chunk's id, which no other chunk of the table ever has.
+    pub(crate) fn id(&self) -> u64 {
+        self.chunk.id()
+    }
+
     /// Returns whether a row that a snapshot may see is or was null in `column`.
     ///
     /// # Panics

@@ -6,8 +6,8 @@
 //! # Invariants
 //! 1. A null row holds 0 or the empty string.
 //! 2. `nulls` is empty as long as no row is or was null; a set bit means null.
-//! 3. `range` holds every whole number that was ever written, so also those of older versions. It
-//!    only widens.
+//! 3. `range` holds every number that was ever written, so also those of older versions, but NaN.
+//!    It only widens.
 
 use std::ops::Range;
 
@@ -30,7 +30,8 @@ pub(crate) struct HotColumn {
     range: WrittenRange,
 }
 
-/// Bounds of the numbers that were written to a column; `min > max` before the first.
+/// Bounds of the numbers that were written to a column, floats by their [`float_rank`];
+/// `min > max` before the first.
 #[derive(Clone, Copy, Debug)]
 struct WrittenRange {
     min: i128,
@@ -38,14 +39,16 @@ struct WrittenRange {
 }
 
 /// What is known of the values of a column of a hot chunk without reading them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum HotColumnRange {
     /// No snapshot sees a value other than null.
     Empty,
     /// All values that a snapshot may see lie between these, both included; there may be none at
     /// the bounds.
     Within { min: i128, max: i128 },
-    /// The column is not of whole numbers.
+    /// The same of floats, but that there may be NaN.
+    WithinFloats { min: f64, max: f64 },
+    /// The column is of strings, or of floats of which none but NaN were written.
     Unknown,
 }
 
@@ -76,15 +79,31 @@ pub(crate) struct Image {
     pub(crate) is_null: bool,
 }
 
+/// Returns a number that is ordered as floats are; -0 is below 0.
+#[inline]
+fn float_rank(value: f64) -> i128 {
+    let bits = value.to_bits() as i64;
+    // The bits of negative numbers rise as the numbers fall.
+    (if bits < 0 { bits ^ i64::MAX } else { bits }).into()
+}
+
+/// Returns the float of a rank.
+fn ranked_float(rank: i128) -> f64 {
+    let rank = rank as i64;
+    f64::from_bits((if rank < 0 { rank ^ i64::MAX } else { rank }) as u64)
+}
+
 impl WrittenRange {
     const EMPTY: Self = Self { min: i128::MAX, max: i128::MIN };
 
-    /// Widens the range to a value of a whole number's class; others leave it as it is.
+    /// Widens the range to a number; other values leave it as it is.
     #[inline]
     fn widen(&mut self, value: ValueRef<'_>) {
         let value = match value {
             ValueRef::Int(value) => value.into(),
             ValueRef::Int128(value) => value,
+            ValueRef::Float32(value) if !value.is_nan() => float_rank(value.into()),
+            ValueRef::Float64(value) if !value.is_nan() => float_rank(value),
             _ => return,
         };
         if value < self.min {
@@ -113,10 +132,15 @@ impl HotColumn {
 
     /// Returns bounds of the values of all versions.
     pub(crate) fn range(&self) -> HotColumnRange {
+        let WrittenRange { min, max } = self.range;
         match &self.values {
-            HotValues::F32(_) | HotValues::F64(_) | HotValues::Bytes(_) => HotColumnRange::Unknown,
-            _ if self.range.min > self.range.max => HotColumnRange::Empty,
-            _ => HotColumnRange::Within { min: self.range.min, max: self.range.max },
+            HotValues::Bytes(_) => HotColumnRange::Unknown,
+            HotValues::F32(_) | HotValues::F64(_) if min > max => HotColumnRange::Unknown,
+            HotValues::F32(_) | HotValues::F64(_) => {
+                HotColumnRange::WithinFloats { min: ranked_float(min), max: ranked_float(max) }
+            }
+            _ if min > max => HotColumnRange::Empty,
+            _ => HotColumnRange::Within { min, max },
         }
     }
 
@@ -476,7 +500,33 @@ mod tests {
         let mut wide = HotColumn::new(ColumnType::Decimal { precision: 38, scale: 0 });
         wide.push(0, ValueRef::Int128(i128::MIN)).unwrap();
         assert_eq!(wide.range(), HotColumnRange::Within { min: i128::MIN, max: i128::MIN });
-        assert_eq!(HotColumn::new(ColumnType::Double).range(), HotColumnRange::Unknown);
+    }
+
+    #[test]
+    fn range_of_floats_only_widens() {
+        for column_type in [ColumnType::Double, ColumnType::Real] {
+            let value = |number: f64| match column_type {
+                ColumnType::Real => ValueRef::Float32(number as f32),
+                _ => ValueRef::Float64(number),
+            };
+            let mut column = HotColumn::new(column_type);
+            assert_eq!(column.range(), HotColumnRange::Unknown);
+            column.push(0, value(f64::NAN)).unwrap();
+            assert_eq!(column.range(), HotColumnRange::Unknown, "NaN lies within no bounds");
+            let mut wanted = (f64::INFINITY, f64::NEG_INFINITY);
+            for (row, number) in (1..).zip([2.0, -0.0, -1.5, f64::INFINITY, f64::from(-1e30_f32)]) {
+                column.push(row, value(number)).unwrap();
+                wanted = (wanted.0.min(number), wanted.1.max(number));
+                let (min, max) = wanted;
+                assert_eq!(column.range(), HotColumnRange::WithinFloats { min, max });
+                column.set(row, value(2.0)).unwrap();
+                assert_eq!(column.range(), HotColumnRange::WithinFloats { min, max });
+            }
+        }
+        assert_eq!(
+            HotColumn::new(ColumnType::Varchar { max_chars: None }).range(),
+            HotColumnRange::Unknown
+        );
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Writers<'_> {
             table: self.job.table.schema().name.clone(),
         })?;
         let number = self.job.load.take_part_number();
-        PartWriter::create(&there.domain, self.job.load.part_id(number, Layout::Part))
+        PartWriter::create(&there.domain, self.job.load.part_id(number, Layout::PartWithStatistics))
     }
 
     fn noted<T>(&mut self, result: Result<T>) -> Option<T> {

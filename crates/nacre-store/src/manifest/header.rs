@@ -11,9 +11,9 @@ use crate::codec::{Decoder, Encoder, Truncated, header_crc32c};
 
 pub(crate) const MAGIC: &[u8; 8] = b"NACREMAN";
 /// Version 1 was a file of its own, with this header at its very start. Version 2 has the records
-/// of kind 1 to 4 only, version 3 those up to 8, version 4 that of kind 9, too; they become the
-/// newest version when the first other one is appended.
-pub(crate) const VERSION: u32 = 5;
+/// of kind 1 to 4 only, version 3 those up to 8, version 4 that of kind 9, too, version 5 all, but
+/// without parts of version 3; they become the newest version when the first other one is appended.
+pub(crate) const VERSION: u32 = 6;
 
 /// The oldest version that is read.
 pub(crate) const OLDEST_VERSION: u32 = 2;

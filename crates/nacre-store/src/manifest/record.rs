@@ -386,8 +386,22 @@ impl Record {
         }
     }
 
+    /// Returns the parts that count from the record on.
+    fn named_parts(&self) -> &[PartRecord] {
+        match self {
+            Self::Load(load) => &load.parts,
+            Self::Frozen(frozen) => &frozen.load.parts,
+            Self::PartsChanged { change, .. } => &change.added,
+            _ => &[],
+        }
+    }
+
     /// Returns the first version of manifests that has the record.
     pub(crate) fn version(&self) -> u32 {
+        let has_statistics = |part: &PartRecord| part.layout == Layout::PartWithStatistics;
+        if self.named_parts().iter().any(has_statistics) {
+            return 6;
+        }
         match self {
             Self::Domain { .. } | Self::TableDropped { .. } => 2,
             Self::RedoSegments { .. } => 4,

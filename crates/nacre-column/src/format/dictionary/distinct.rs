@@ -2,6 +2,7 @@
 
 use super::SAMPLE_ROWS;
 use crate::buffer::ByteValues;
+use crate::hash::{end_words, hash_key, hash_words};
 
 /// Slots that a lookup may pass on average. At most half of the slots are taken, so two suffice
 /// unless someone has chosen the strings to collide; then plain is the answer.
@@ -115,7 +116,7 @@ impl Distinguishable for ByteValues {
 
     #[inline]
     fn hash(&self, row: usize, words: (u64, u64)) -> u32 {
-        hash(self.get(row), words)
+        halves(hash_words(self.get(row), words))
     }
 
     #[inline]
@@ -143,8 +144,7 @@ impl Distinguishable for [u64] {
 
     #[inline]
     fn hash(&self, _: usize, key: u64) -> u32 {
-        let folded = fold(key ^ K[0], K[1]);
-        (folded >> 32) as u32 ^ folded as u32
+        halves(hash_key(key))
     }
 
     #[inline]
@@ -191,49 +191,10 @@ fn rank_by_sorting(keys: &[u64]) -> (Vec<u64>, Vec<u64>) {
     (entries, codes)
 }
 
-/// Returns the first and the last eight bytes, which overlap below 16; from 4 to 7 bytes the first
-/// and last four, below that first, middle and last byte. With the length, they tell apart all
-/// strings of up to 16 bytes.
+/// Returns 32 bits of a hash.
 #[inline]
-fn end_words(value: &[u8]) -> (u64, u64) {
-    if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
-        return (u64::from_le_bytes(*first), u64::from_le_bytes(*last));
-    }
-    if let (Some(first), Some(last)) = (value.first_chunk(), value.last_chunk()) {
-        return (u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into());
-    }
-    match value {
-        [first, .., last] => {
-            let middle = value[value.len() / 2];
-            (u64::from(*first) << 16 | u64::from(middle) << 8 | u64::from(*last), 0)
-        }
-        [only] => (u64::from(*only), 0),
-        [] => (0, 0),
-    }
-}
-
-const K: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f, 0x1656_67b1_9e37_79f9];
-
-/// Hashes a string by folded 128-bit products, 16 bytes at a time.
-#[inline]
-fn hash(value: &[u8], (first, last): (u64, u64)) -> u32 {
-    let mut state = K[2] ^ value.len() as u64;
-    if value.len() > 16 {
-        for pair in value[8..value.len() - 8].as_chunks::<8>().0 {
-            state = fold(state ^ u64::from_le_bytes(*pair), K[0]);
-        }
-        // What is left of the middle, below eight bytes, is part of these or of the last word.
-        let near_end = value[..value.len() - 8].last_chunk().map_or(0, |w| u64::from_le_bytes(*w));
-        state = fold(state ^ near_end, K[1]);
-    }
-    let folded = fold(first ^ K[0] ^ state, last ^ K[1]);
-    (folded >> 32) as u32 ^ folded as u32
-}
-
-#[inline]
-fn fold(left: u64, right: u64) -> u64 {
-    let product = u128::from(left) * u128::from(right);
-    product as u64 ^ (product >> 64) as u64
+fn halves(hash: u64) -> u32 {
+    (hash >> 32) as u32 ^ hash as u32
 }
 
 #[cfg(test)]
