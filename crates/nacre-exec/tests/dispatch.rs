@@ -245,9 +245,15 @@ fn short_query_does_not_wait_for_the_end_of_a_morsel() {
 fn rows_of_queries_that_take_turns_keep_their_order() {
     const ROWS: u64 = 400_000;
     let pool = pool(3);
-    let limit = LimitNode { input: sorted_series(ROWS), offset: 5, rows_max: Some(ROWS - 10) };
+    let limit =
+        LimitNode { input: sorted_series(ROWS), offset: 5, rows_max: Some(ROWS - 10), late: None };
     let limit = PlanNode::Limit(Box::new(limit));
-    let root = PlanNode::Limit(Box::new(LimitNode { input: limit, offset: 5, rows_max: None }));
+    let root = PlanNode::Limit(Box::new(LimitNode {
+        input: limit,
+        offset: 5,
+        rows_max: None,
+        late: None,
+    }));
     let mut streams: Vec<_> =
         (0..6).map(|_| begin(&pool, root.clone(), QueryOptions::default())).collect();
     for stream in &mut streams {

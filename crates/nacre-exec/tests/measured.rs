@@ -140,7 +140,7 @@ fn limits_count_what_they_let_through_and_end_scans_early() {
     let table = table(&store, "t", &chunks, 1);
     for (offset, rows_max) in [(0, 10), (3, 1), (4_990, 20)] {
         let input = measured_scan(&table, &[ID]);
-        let limit = LimitNode { input, offset, rows_max: Some(rows_max) };
+        let limit = LimitNode { input, offset, rows_max: Some(rows_max), late: None };
         let root = PlanNode::Limit(Box::new(limit)).measured(None);
         let (rows, counted) = run_counted(&pool(1), root, QueryOptions::default());
         assert_eq!((rows, counted.rows()), (rows_max, rows_max));

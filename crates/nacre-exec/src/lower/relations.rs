@@ -333,8 +333,7 @@ fn lower_scan(
         columns.add(column, ColumnPlace { index: indexes.len(), form });
         indexes.push(index);
     }
-    let scan =
-        ScanNode { snapshot: stored.snapshot, columns: indexes, predicates, sample: None };
+    let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates, sample: None };
     let mut node = PlanNode::Scan(scan);
     if let (Some(estimates), false) = (relations.estimates(), conditions.is_empty()) {
         node = node.measured(estimates.rows_left(scanned, &decided));

@@ -336,7 +336,7 @@ impl PlanNode {
     }
 
     /// Returns what it reads.
-    pub(crate) fn inputs(&self) -> Vec<&Self> {
+    pub fn inputs(&self) -> Vec<&Self> {
         match self {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter().chain([&common.input]).collect(),
@@ -365,6 +365,7 @@ impl PlanNode {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter_mut().chain([&mut common.input]).collect(),
             Self::Once(once) => vec![&mut once.input],
+            Self::Called(called) => vec![&mut called.input],
             Self::Recursion(recursion) => vec![&mut recursion.first, &mut recursion.step],
             Self::Filter(filter) => vec![&mut filter.input],
             Self::Map(map) => vec![&mut map.input],
@@ -374,6 +375,7 @@ impl PlanNode {
             Self::Window(window) => vec![&mut window.input],
             Self::Sort(sort) => vec![&mut sort.input],
             Self::Limit(limit) => vec![&mut limit.input],
+            Self::Stepped(stepped) => vec![&mut stepped.input],
             Self::Append(append) => append.inputs.iter_mut().collect(),
             Self::Repeat(repeat) => vec![&mut repeat.input],
             Self::Expand(expand) => vec![&mut expand.input],

@@ -10,7 +10,7 @@ use crate::pipeline::{PipelineSink, StageContext};
 use crate::plan::MeasuredNode;
 
 /// The measured operator that is being opened, and the sinks of all of them.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct MeasuredStages {
     /// `None` within an operator that is not measured.
     current: Option<Arc<NodeCounters>>,

@@ -66,7 +66,7 @@ impl<'p> RowEstimates<'p> {
             self.scanned.insert(first.column, rows);
             for ScannedColumn { column, .. } in columns {
                 if let Some(profile) = estimator.profiles().get(*column) {
-                    self.profiles.set(*column, *profile);
+                    self.profiles.set(*column, profile.clone());
                 }
             }
         }

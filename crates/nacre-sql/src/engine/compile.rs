@@ -249,6 +249,7 @@ fn is_stored_answer(node: &PlanNode) -> bool {
         | PlanNode::Repeat(_)
         | PlanNode::Expand(_)
         | PlanNode::Once(_)
+        | PlanNode::Called(_)
         | PlanNode::Recursion(_)
         | PlanNode::GroupingSets(_)
         | PlanNode::Window(_) => false,
@@ -257,37 +258,10 @@ fn is_stored_answer(node: &PlanNode) -> bool {
 
 /// Logs what the scans of a plan read, for the validation of a SERIALIZABLE transaction.
 fn note_reads(node: &PlanNode, moment: &Moment) {
-    match node {
-        PlanNode::Scan(scan) => note_scan(scan, moment),
-        PlanNode::Measured(measured) => note_reads(&measured.input, moment),
-        PlanNode::Filter(filter) => note_reads(&filter.input, moment),
-        PlanNode::Map(map) => note_reads(&map.input, moment),
-        PlanNode::Join(join) => {
-            note_reads(&join.probe, moment);
-            note_reads(&join.build, moment);
-        }
-        PlanNode::Aggregate(aggregate) => note_reads(&aggregate.input, moment),
-        PlanNode::GroupingSets(grouping) => note_reads(&grouping.input, moment),
-        PlanNode::Window(window) => note_reads(&window.input, moment),
-        PlanNode::Sort(sort) => note_reads(&sort.input, moment),
-        PlanNode::Limit(limit) => note_reads(&limit.input, moment),
-        PlanNode::Stepped(stepped) => note_reads(&stepped.input, moment),
-        PlanNode::Rows(_) | PlanNode::Series(_) | PlanNode::CommonScan(_) => {}
-        PlanNode::Common(common) => {
-            common.queries.iter().for_each(|query| note_reads(query, moment));
-            note_reads(&common.input, moment);
-        }
-        PlanNode::Append(append) => {
-            append.inputs.iter().for_each(|input| note_reads(input, moment));
-        }
-        PlanNode::Repeat(repeat) => note_reads(&repeat.input, moment),
-        PlanNode::Expand(expand) => note_reads(&expand.input, moment),
-        PlanNode::Once(once) => note_reads(&once.input, moment),
-        PlanNode::Recursion(recursion) => {
-            note_reads(&recursion.first, moment);
-            note_reads(&recursion.step, moment);
-        }
+    if let PlanNode::Scan(scan) = node {
+        note_scan(scan, moment);
     }
+    node.inputs().into_iter().for_each(|input| note_reads(input, moment));
 }
 
 fn note_scan(scan: &ScanNode, moment: &Moment) {
