@@ -28,8 +28,9 @@ use crate::pipeline::{
     SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, AppendNode, ExpandNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan,
-    PlanNode, RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
+    AggregateNode, AppendNode, ExpandNode, FilterNode, GroupingSetsNode, JoinNode, LimitNode,
+    MapNode, PhysicalPlan, PlanNode, RepeatNode, RowsNode, ScanNode, SeriesNode, SortKey, SortNode,
+    WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
 use crate::rows::{ConstantRowSource, ExpandPlan, ExpandSource, RepeatSource, SeriesSource};
@@ -173,6 +174,7 @@ fn begin(source: Arc<dyn PipelineSource>, infos: Vec<SlotInfo>, depth: usize) ->
     }
 }
 
+/// Each arm is a call, so that a level of a deep plan takes little of the stack.
 fn open_node(
     node: &PlanNode,
     context: &StageContext,
@@ -181,34 +183,16 @@ fn open_node(
     match node {
         PlanNode::Measured(measured) => open_measured(measured, context, stages),
         PlanNode::Scan(scan) => open_scan(scan, context, stages.measured.scan_counters()),
-        PlanNode::Filter(filter) => {
-            let mut pipeline = open_input(&filter.input, context, stages)?;
-            let OpenPipeline { builder, columns, .. } = &mut pipeline;
-            builder.filter_all(&filter.graph, columns, &filter.predicates)?;
-            Ok(pipeline)
-        }
-        PlanNode::Map(map) => {
-            let mut pipeline = open_input(&map.input, context, stages)?;
-            let OpenPipeline { builder, columns, .. } = &mut pipeline;
-            *columns = builder.resolve_all(&map.graph, columns, &map.outputs)?;
-            Ok(pipeline)
-        }
+        PlanNode::Filter(filter) => open_filter(filter, context, stages),
+        PlanNode::Map(map) => open_map(map, context, stages),
         PlanNode::Join(join) => open_join(join, context, stages),
         PlanNode::Aggregate(aggregate) => open_aggregate(aggregate, context, stages),
         PlanNode::GroupingSets(grouping) => open_grouping_sets(grouping, context, stages),
         PlanNode::Window(window) => open_window(window, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
-        PlanNode::Rows(rows) => {
-            let source = ConstantRowSource::new(rows)?;
-            let (infos, rows_max) = (source.outputs(), rows.rows as u64);
-            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
-        }
-        PlanNode::Series(series) => {
-            let source = SeriesSource::new(series)?;
-            let (infos, rows_max) = (source.outputs(), series.rows);
-            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
-        }
+        PlanNode::Rows(rows) => open_rows(rows),
+        PlanNode::Series(series) => open_series(series),
         PlanNode::Append(append) => open_append(append, context, stages),
         PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
         PlanNode::Expand(expand) => open_expand(expand, context, stages),
@@ -218,6 +202,40 @@ fn open_node(
             Err(ExecError::internal("a query that is no common one"))
         }
     }
+}
+
+fn open_filter(
+    node: &FilterNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    let mut pipeline = open_input(&node.input, context, stages)?;
+    let OpenPipeline { builder, columns, .. } = &mut pipeline;
+    builder.filter_all(&node.graph, columns, &node.predicates)?;
+    Ok(pipeline)
+}
+
+fn open_map(
+    node: &MapNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    let mut pipeline = open_input(&node.input, context, stages)?;
+    let OpenPipeline { builder, columns, .. } = &mut pipeline;
+    *columns = builder.resolve_all(&node.graph, columns, &node.outputs)?;
+    Ok(pipeline)
+}
+
+fn open_rows(node: &RowsNode) -> ExecResult<OpenPipeline> {
+    let source = ConstantRowSource::new(node)?;
+    let (infos, rows_max) = (source.outputs(), node.rows as u64);
+    Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
+}
+
+fn open_series(node: &SeriesNode) -> ExecResult<OpenPipeline> {
+    let source = SeriesSource::new(node)?;
+    let (infos, rows_max) = (source.outputs(), node.rows);
+    Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0) })
 }
 
 /// Opens the input of an operator; a LIMIT ends its pipeline before anything above it.
