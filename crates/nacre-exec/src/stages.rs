@@ -30,8 +30,9 @@ use crate::pipeline::{
     SourceRun, StageContext, StepProgram, WrappedPipeline,
 };
 use crate::plan::{
-    AggregateNode, AppendNode, ExpandNode, GroupingSetsNode, JoinNode, LimitNode, PhysicalPlan,
-    PlanNode, RepeatNode, ScanNode, SortKey, SortNode, WindowNode,
+    AggregateNode, AppendNode, ExpandNode, FilterNode, GroupingSetsNode, JoinNode, LimitNode,
+    MapNode, PhysicalPlan, PlanNode, RepeatNode, RowsNode, ScanNode, SeriesNode, SortKey, SortNode,
+    WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
 use crate::rows::{ConstantRowSource, ExpandPlan, ExpandSource, RepeatSource, SeriesSource};
@@ -183,6 +184,7 @@ fn begin(
     }
 }
 
+/// Each arm is a call, so that a level of a deep plan takes little of the stack.
 fn open_node(
     node: &PlanNode,
     context: &StageContext,
@@ -191,34 +193,16 @@ fn open_node(
     match node {
         PlanNode::Measured(measured) => open_measured(measured, context, stages),
         PlanNode::Scan(scan) => open_scan(scan, context, stages.measured.scan_counters()),
-        PlanNode::Filter(filter) => {
-            let mut pipeline = open_input(&filter.input, context, stages)?;
-            let OpenPipeline { builder, columns, .. } = &mut pipeline;
-            builder.filter_all(&filter.graph, columns, &filter.predicates)?;
-            Ok(pipeline)
-        }
-        PlanNode::Map(map) => {
-            let mut pipeline = open_input(&map.input, context, stages)?;
-            let OpenPipeline { builder, columns, .. } = &mut pipeline;
-            *columns = builder.resolve_all(&map.graph, columns, &map.outputs)?;
-            Ok(pipeline)
-        }
+        PlanNode::Filter(filter) => open_filter(filter, context, stages),
+        PlanNode::Map(map) => open_map(map, context, stages),
         PlanNode::Join(join) => open_join(join, context, stages),
         PlanNode::Aggregate(aggregate) => open_aggregate(aggregate, context, stages),
         PlanNode::GroupingSets(grouping) => open_grouping_sets(grouping, context, stages),
         PlanNode::Window(window) => open_window(window, context, stages),
         PlanNode::Sort(sort) => open_sort(sort, context, stages),
         PlanNode::Limit(limit) => open_limit(limit, context, stages),
-        PlanNode::Rows(rows) => {
-            let source = ConstantRowSource::new(rows)?;
-            let (infos, rows_max) = (source.outputs(), rows.rows as u64);
-            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0, context) })
-        }
-        PlanNode::Series(series) => {
-            let source = SeriesSource::new(series)?;
-            let (infos, rows_max) = (source.outputs(), series.rows);
-            Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0, context) })
-        }
+        PlanNode::Rows(rows) => open_rows(rows, context),
+        PlanNode::Series(series) => open_series(series, context),
         PlanNode::Append(append) => open_append(append, context, stages),
         PlanNode::Repeat(repeat) => open_repeat(repeat, context, stages),
         PlanNode::Expand(expand) => open_expand(expand, context, stages),
@@ -229,6 +213,40 @@ fn open_node(
             Err(ExecError::internal("a query that is no common one"))
         }
     }
+}
+
+fn open_filter(
+    node: &FilterNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    let mut pipeline = open_input(&node.input, context, stages)?;
+    let OpenPipeline { builder, columns, .. } = &mut pipeline;
+    builder.filter_all(&node.graph, columns, &node.predicates)?;
+    Ok(pipeline)
+}
+
+fn open_map(
+    node: &MapNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
+    let mut pipeline = open_input(&node.input, context, stages)?;
+    let OpenPipeline { builder, columns, .. } = &mut pipeline;
+    *columns = builder.resolve_all(&node.graph, columns, &node.outputs)?;
+    Ok(pipeline)
+}
+
+fn open_rows(node: &RowsNode, context: &StageContext) -> ExecResult<OpenPipeline> {
+    let source = ConstantRowSource::new(node)?;
+    let (infos, rows_max) = (source.outputs(), node.rows as u64);
+    Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0, context) })
+}
+
+fn open_series(node: &SeriesNode, context: &StageContext) -> ExecResult<OpenPipeline> {
+    let source = SeriesSource::new(node)?;
+    let (infos, rows_max) = (source.outputs(), node.rows);
+    Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0, context) })
 }
 
 /// Opens the input of an operator; a LIMIT ends its pipeline before anything above it.

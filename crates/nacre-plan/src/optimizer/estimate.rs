@@ -84,12 +84,7 @@ impl<'s> RowEstimator<'s> {
                 input
             }
             RelationalOperator::Aggregate { input: rows, keys, aggregates, .. } => {
-                let rows = self.groups(&determining_keys(rows, keys), input);
-                for AggregateColumn { column, call } in aggregates {
-                    let spread = self.spread(call, input / rows.max(1.0));
-                    self.profiles.set(*column, ColumnProfile { spread, ..unknown_profile(rows) });
-                }
-                rows
+                self.aggregate(&determining_keys(rows, keys), aggregates, input)
             }
             RelationalOperator::Window { functions, .. } => {
                 for one in functions {
@@ -219,6 +214,16 @@ impl<'s> RowEstimator<'s> {
         let kept_left = if variant.keeps_left() { left } else { 0.0 };
         let kept_right = if variant.keeps_right() { right } else { 0.0 };
         matched.max(kept_left).max(kept_right)
+    }
+
+    /// Estimates groups of so many rows, and notes what is aggregated.
+    fn aggregate(&mut self, keys: &[ColumnId], columns: &[AggregateColumn], input: f64) -> f64 {
+        let rows = self.groups(keys, input);
+        for AggregateColumn { column, call } in columns {
+            let spread = self.spread(call, input / rows.max(1.0));
+            self.profiles.set(*column, ColumnProfile { spread, ..unknown_profile(rows) });
+        }
+        rows
     }
 
     /// Returns how an aggregate of groups of so many rows is spread, if that is known.

@@ -114,6 +114,17 @@ async fn large_result_comes_whole() {
     fixture.stop().await;
 }
 
+/// Returns the document of an EXPLAIN.
+async fn explained_json(client: &tokio_postgres::Client, sql: &str) -> serde_json::Value {
+    let messages = client.simple_query(sql).await.unwrap();
+    let row = messages.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row.get("QUERY PLAN").unwrap().to_owned()),
+        _ => None,
+    });
+    let mut plans: Vec<serde_json::Value> = serde_json::from_str(&row.unwrap()).unwrap();
+    plans.remove(0)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn plan_in_json_has_postgresqls_keys() {
     let fixture = Fixture::start().await;
@@ -121,15 +132,7 @@ async fn plan_in_json_has_postgresqls_keys() {
     let rows = "create table t (a integer primary key, b integer); insert into t values (1, 2), \
                 (3, 4), (5, 6)";
     client.batch_execute(rows).await.unwrap();
-    let explained = async |sql: &str| {
-        let messages = client.simple_query(sql).await.unwrap();
-        let row = messages.iter().find_map(|message| match message {
-            SimpleQueryMessage::Row(row) => Some(row.get("QUERY PLAN").unwrap().to_owned()),
-            _ => None,
-        });
-        let mut plans: Vec<serde_json::Value> = serde_json::from_str(&row.unwrap()).unwrap();
-        plans.remove(0)
-    };
+    let explained = async |sql: &str| explained_json(&client, sql).await;
     let plan = explained("explain (format json) select a from t where b > 2 order by b").await;
     assert!(plan.get("Execution Time").is_none(), "{plan}");
     let mut node = &plan["Plan"];
@@ -156,10 +159,30 @@ async fn plan_in_json_has_postgresqls_keys() {
     let sum: f64 = steps.iter().map(|step| plan["Planning"][step].as_f64().unwrap()).sum();
     assert!((sum - plan["Planning Time"].as_f64().unwrap()).abs() < 0.01, "{plan}");
 
-    // Every operator says what it expected and what it had.
+    let plan = explained("explain (analyze, format json) delete from t where b > 2").await;
+    let change = &plan["Plan"];
+    assert_eq!(
+        (&change["Node Type"], &change["Operation"]),
+        (&"ModifyTable".into(), &"Delete".into())
+    );
+    assert_eq!((&change["Relation Name"], &change["Actual Rows"]), (&"t".into(), &2.into()));
+    let left = client.query_one("select count(*) from t", &[]).await.unwrap();
+    assert_eq!(left.get::<_, i64>(0), 1);
+    let column = &client.prepare("explain (format json) select 1").await.unwrap();
+    assert_eq!(column.columns()[0].type_(), &Type::JSON);
+    fixture.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_in_json_have_rows_expected_and_counted() {
+    let fixture = Fixture::start().await;
+    let client = fixture.client().await;
+    let rows = "create table t (a integer primary key, b integer); insert into t values (1, 2), \
+                (3, 4), (5, 6)";
+    client.batch_execute(rows).await.unwrap();
     let options = "analyze, timing off, summary off, format json";
     let joined = "select x.a from t x join t y on x.b = y.b where x.b > 2 order by 1 limit 1";
-    let plan = explained(&format!("explain ({options}) {joined}")).await;
+    let plan = explained_json(&client, &format!("explain ({options}) {joined}")).await;
     assert!(plan.get("Planning Time").is_none() && plan.get("Execution Time").is_none(), "{plan}");
     let mut open = vec![&plan["Plan"]];
     let (mut joins, mut scans) = (0, 0);
@@ -186,18 +209,6 @@ async fn plan_in_json_has_postgresqls_keys() {
         open.extend(node["Plans"].as_array().into_iter().flatten());
     }
     assert_eq!((joins, scans), (1, 2));
-
-    let plan = explained("explain (analyze, format json) delete from t where b > 2").await;
-    let change = &plan["Plan"];
-    assert_eq!(
-        (&change["Node Type"], &change["Operation"]),
-        (&"ModifyTable".into(), &"Delete".into())
-    );
-    assert_eq!((&change["Relation Name"], &change["Actual Rows"]), (&"t".into(), &2.into()));
-    let left = client.query_one("select count(*) from t", &[]).await.unwrap();
-    assert_eq!(left.get::<_, i64>(0), 1);
-    let column = &client.prepare("explain (format json) select 1").await.unwrap();
-    assert_eq!(column.columns()[0].type_(), &Type::JSON);
     fixture.stop().await;
 }
 

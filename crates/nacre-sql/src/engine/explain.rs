@@ -289,7 +289,8 @@ fn report_keys(report: &NodeReport, is_scan: bool, keys: &mut Vec<(&'static str,
     let blocks = scan.blocks.iter().map(|BlockReport { format, replica, count, bytes }| {
         let format = Node::text(format);
         format!(
-            "{{\"Format\": {format}, \"Replica\": {replica}, \"Blocks\": {count}, \"Bytes\": {bytes}}}"
+            "{{\"Format\": {format}, \"Replica\": {replica}, \"Blocks\": {count}, \
+             \"Bytes\": {bytes}}}"
         )
     });
     keys.push(("Blocks Read", format!("[{}]", blocks.collect::<Vec<_>>().join(", "))));
