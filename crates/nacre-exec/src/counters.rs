@@ -13,8 +13,6 @@ use std::time::Duration;
 
 use nacre_column::Format;
 
-use crate::spill::SpillReport;
-
 /// Counts of one operator, or of one sub-operator of a pipeline.
 #[derive(Debug, Default)]
 pub struct OperatorCounters {
@@ -24,6 +22,13 @@ pub struct OperatorCounters {
     nanoseconds: AtomicU64,
     spilled_bytes: AtomicU64,
     spilled_files: AtomicU64,
+}
+
+/// Bytes and files that an operator wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SpillReport {
+    pub(crate) bytes: u64,
+    pub(crate) files: u64,
 }
 
 /// Counts of a measured operator of a plan, of all executions.
@@ -101,6 +106,13 @@ pub struct BlockReport {
     pub replica: u8,
     pub count: u64,
     pub bytes: u64,
+}
+
+impl SpillReport {
+    /// Returns the sum of both.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self { bytes: self.bytes + other.bytes, files: self.files + other.files }
+    }
 }
 
 impl OperatorCounters {

@@ -9,6 +9,7 @@
 //! Aggregate [sum 0] <- Map [0 * 1] <- Scan [price, discount] restricted on date
 //! ```
 
+mod called;
 mod common;
 mod description;
 mod expand;
@@ -19,6 +20,8 @@ mod series;
 mod window;
 
 pub use crate::scan::{ColumnPredicate, SampleSeed, ScanSample};
+pub use called::CalledQuery;
+pub(crate) use called::RowQuery;
 pub use common::{
     CalledNode, CommonNode, CommonScanNode, OnceNode, RecursionColumn, RecursionNode,
 };

@@ -25,5 +25,5 @@ mod space;
 
 pub(crate) use columns::{BlockReader, empty_columns, put_columns, put_u32, put_words};
 pub(crate) use file::{SpillExtent, SpillWriter};
-pub(crate) use share::{OperatorSpill, QuerySpill, SpillReport};
+pub(crate) use share::{OperatorSpill, QuerySpill};
 pub use space::{SpillHandle, SpillMedium, SpillSpace};

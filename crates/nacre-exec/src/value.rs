@@ -5,7 +5,6 @@
 //! results, so that most arithmetic runs narrow and unchecked.
 
 mod bounds;
-mod called;
 mod constant;
 mod exact;
 mod once;
@@ -13,8 +12,6 @@ mod packed;
 mod physical;
 
 pub use bounds::{IntBounds, IntLimit};
-pub use called::CalledQuery;
-pub(crate) use called::RowQuery;
 pub use constant::ScalarValue;
 pub(crate) use exact::{
     RoundedTo, decode_exact, encode_exact, encode_failure, encode_scaled, exact_key, round_exact,

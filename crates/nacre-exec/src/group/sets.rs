@@ -12,9 +12,9 @@ use std::sync::Arc;
 use super::layout::GroupPlan;
 use super::sink::GroupSink;
 use super::source::GroupSource;
+use crate::counters::SpillReport;
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSink, PipelineSource, SinkRoom, SlotInfo, SourceRun};
-use crate::spill::SpillReport;
 use crate::value::{IntBounds, VectorType};
 use crate::vector::{BitVector, ColumnVector, VectorBatch};
 

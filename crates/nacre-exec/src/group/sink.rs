@@ -14,11 +14,12 @@ use super::spilled::{GroupPart, GroupWriter};
 use super::table::GroupTable;
 use super::update::{GroupMasks, by_masks, by_rows, for_each_row};
 use crate::control::QueryControl;
+use crate::counters::SpillReport;
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::{equal_bits, true_bits};
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{PipelineSink, SinkRoom, StageContext, WorkerSlots};
-use crate::spill::{OperatorSpill, SpillReport};
+use crate::spill::OperatorSpill;
 use crate::vector::{BitVector, VectorBatch};
 
 /// Bytes of a worker's table: rows that a table has no room for are looked up twice, which takes

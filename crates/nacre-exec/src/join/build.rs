@@ -10,12 +10,13 @@ use super::plan::JoinPlan;
 use super::spilled::SpilledJoin;
 use super::table::{ChunkKeys, JoinIndexKind, JoinKeyRange, JoinTable, TableIndex};
 use crate::control::QueryControl;
+use crate::counters::SpillReport;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{
     PipelineSink, PipelineSource, SinkRoom, SlotId, SourceRun, StageContext, WorkerSlots,
 };
-use crate::spill::{OperatorSpill, SpillReport};
+use crate::spill::OperatorSpill;
 use crate::vector::{ColumnVector, VectorBatch};
 
 /// Chunks that one morsel links: 65,536 rows.

@@ -16,9 +16,9 @@ use super::form::ValueForm;
 use super::recursion::{bounds_of_type, form_of_type, in_forms, without_repeated};
 use super::relations::lower_relation;
 use crate::expression::{ForeignCall, ForeignFunction};
-use crate::plan::{CalledNode, PlanNode, RecursionColumn};
+use crate::plan::{CalledNode, CalledQuery, PlanNode, RecursionColumn};
 use crate::rows::call_query;
-use crate::value::{CalledQuery, IntBounds};
+use crate::value::IntBounds;
 use crate::vector::ColumnVector;
 
 /// A query that expressions may call.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::counters::SpillReport;
 use crate::error::ExecResult;
-use crate::spill::SpillReport;
 use crate::vector::VectorBatch;
 
 /// Whether a sink takes more.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::called::CalledQuery;
 use super::node::PlanNode;
-use crate::value::{CalledQuery, IntBounds, OnceValue, ValueClass};
+use crate::value::{IntBounds, OnceValue, ValueClass};
 
 /// The root of a plan: computes `queries`, each of which may read those before it, then `input`. An
 /// error of values in a query is raised where its rows, or its value, are read.

@@ -2,8 +2,8 @@
 
 use crate::error::{ExecError, ExecResult};
 use crate::expression::ForeignCall;
-use crate::plan::RecursionColumn;
-use crate::value::{CalledQuery, IntWidth, ScalarValue, ValueClass, VectorType};
+use crate::plan::{CalledQuery, RecursionColumn};
+use crate::value::{IntWidth, ScalarValue, ValueClass, VectorType};
 use crate::vector::{ColumnVector, ResultBatch};
 
 /// Computes the values of a query whose arguments are `parameters` for the active rows of a call.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use nacre_column::VECTOR_ROWS;
 
+use crate::counters::SpillReport;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{
@@ -14,8 +15,7 @@ use crate::pipeline::{
 };
 use crate::sort::append_row;
 use crate::spill::{
-    BlockReader, OperatorSpill, SpillExtent, SpillReport, SpillWriter, empty_columns, put_columns,
-    put_u32,
+    BlockReader, OperatorSpill, SpillExtent, SpillWriter, empty_columns, put_columns, put_u32,
 };
 use crate::vector::{ColumnVector, ResultBatch, VectorBatch};
 

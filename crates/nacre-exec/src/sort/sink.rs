@@ -8,11 +8,12 @@ use super::key::append_part;
 use super::run::SortRun;
 use super::spilled::{RunSpill, SpilledMerge, SpilledRun};
 use crate::control::QueryControl;
+use crate::counters::SpillReport;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, SlotInfo, StageContext, WorkerSlots};
 use crate::plan::SortKey;
-use crate::spill::{OperatorSpill, SpillReport, SpillWriter};
+use crate::spill::{OperatorSpill, SpillWriter};
 use crate::vector::{DictionaryReaders, VectorBatch};
 
 /// Rows of a run.

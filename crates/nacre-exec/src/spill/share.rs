@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::file::SpillWriter;
 use super::space::SpillSpace;
 use crate::control::QueryControl;
+use crate::counters::SpillReport;
 use crate::error::ExecResult;
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::StageContext;
@@ -28,13 +29,6 @@ pub(crate) struct QuerySpill {
     space: Arc<SpillSpace>,
     /// Operators of the query that may spill and have not ended.
     operators: AtomicUsize,
-}
-
-/// Bytes and files that an operator wrote.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SpillReport {
-    pub(crate) bytes: u64,
-    pub(crate) files: u64,
 }
 
 /// Figures of an operator.
@@ -62,13 +56,6 @@ impl QuerySpill {
     /// Returns the same for another run of the query.
     pub(crate) fn renewed(&self) -> Arc<Self> {
         Self::new(&self.space)
-    }
-}
-
-impl SpillReport {
-    /// Returns the sum of both.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self { bytes: self.bytes + other.bytes, files: self.files + other.files }
     }
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::common::{CommonRows, StageList, column_info, run_side};
 use crate::error::ExecResult;
 use crate::pipeline::{SlotInfo, StageContext};
-use crate::plan::{CalledNode, PlanNode};
-use crate::value::RowQuery;
+use crate::plan::{CalledNode, PlanNode, RowQuery};
 use crate::vector::ResultBatch;
 
 /// A query that is run in the thread that calls it.

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::order::SortedOrder;
 use super::plan::WindowPlan;
 use crate::control::QueryControl;
+use crate::counters::SpillReport;
 use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext};
 use crate::sort::{SortRun, SortSink, SpilledMerge};
-use crate::spill::SpillReport;
 use crate::vector::VectorBatch;
 
 /// Sorted rows and their order.
