@@ -806,10 +806,11 @@ mod tests {
         assert!(matches!(parse("nacre doctor").unwrap().0.tool, Some(Tool::Doctor { .. })));
         let (arguments, _) = parse("nacre ./doctor").unwrap();
         assert_eq!(arguments.directory, Some(PathBuf::from("./doctor")));
-        assert!(matches!(
-            parse("nacre bench open --quick").unwrap().0.tool,
-            Some(Tool::Bench { subject: BenchSubject::Open(DataArguments { quick: true, .. }) })
-        ));
+        let tool = parse("nacre bench open --quick").unwrap().0.tool;
+        let Some(Tool::Bench { subject: BenchSubject::Open(given) }) = tool else {
+            panic!("another tool");
+        };
+        assert!(given.place.quick);
     }
 
     #[test]
