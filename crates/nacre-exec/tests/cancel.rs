@@ -57,8 +57,8 @@ const LONG: &[(&str, u64, &str)] = &[
     (
         "merge of sorted runs",
         300_000,
-        "select count(s.x) from (select a::bigint * 7919 % 1000003 as x from generate_series(1, {n}) a \
-         order by 1 offset 3) s",
+        "select count(s.x) from (select a::bigint * 7919 % 1000003 as x \
+         from generate_series(1, {n}) a order by 1 offset 3) s",
     ),
     (
         "sums of a window",
