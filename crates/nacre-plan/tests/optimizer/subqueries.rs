@@ -95,7 +95,7 @@ fn queries_of_tpc_h_are_ordered_with_the_others() {
              (select l_orderkey from lineitem group by l_orderkey having sum(l_quantity) > 300) \
              and c_custkey = o_custkey and o_orderkey = l_orderkey group by c_name"
         ),
-        "(lineitem * ((orders semi lineitem) * customer))"
+        "(lineitem * (customer * (orders semi lineitem)))"
     );
     // Q21
     assert_eq!(
