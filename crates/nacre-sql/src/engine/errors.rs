@@ -9,8 +9,10 @@ use crate::error::{Error, ErrorKind, position_of};
 use crate::from_store::from_store;
 
 /// Codes of errors that a function may answer with; others are of data.
-const FUNCTION_CODES: [&str; 10] =
-    ["22003", "22008", "22012", "22014", "22016", "22023", "22P02", "2201B", "54000", "0A000"];
+const FUNCTION_CODES: [&str; 14] = [
+    "22003", "22008", "22012", "22014", "22016", "22023", "22P02", "2201B", "2201W", "2201X",
+    "2202G", "2202H", "54000", "0A000",
+];
 
 /// Converts an error of the binder, with its place in `sql`.
 pub(super) fn from_bind(error: BindError, sql: &str) -> Error {

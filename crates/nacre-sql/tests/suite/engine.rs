@@ -317,7 +317,10 @@ fn joins_of_which_no_row_is_wanted_read_nothing() {
     ] {
         let plan = connection.rows(&format!("explain {sql}"));
         assert!(plan.iter().any(|line| line == "Engine: nacre"), "{sql}: {plan:?}");
-        assert!(plan[0] == "Empty" && plan.iter().all(|line| !line.contains("Scan")), "{plan:?}");
+        assert!(
+            plan[0].starts_with("Empty  ") && plan.iter().all(|line| !line.contains("Scan")),
+            "{plan:?}"
+        );
         assert!(connection.rows(&format!("/* general */ {sql}")).is_empty(), "{sql}");
     }
 }

@@ -186,7 +186,7 @@ fn sorted(connection: &Connection, query: &str) -> Vec<String> {
 const QUERIES: [&str; 7] = [
     "select * from t",
     "select max(length(v)) from t",
-    "select sum(d) from t",
+    "select round(sum(d)) from t",
     "select count(*) from t where v like '%7%' and d > 5",
     "select a.v from t a join t b on a.k = b.k order by a.d desc, a.k limit 3",
     "select count(*) from (select distinct v from t) s",
