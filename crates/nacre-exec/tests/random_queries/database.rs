@@ -161,11 +161,7 @@ impl RandomDatabase {
         }
     }
 
-    fn try_answer(
-        &self,
-        sql: &str,
-        variant: RunVariant,
-    ) -> Result<Vec<Vec<Option<String>>>, QueryAnswer> {
+    fn try_answer(&self, sql: &str, variant: RunVariant) -> Result<TextRows, QueryAnswer> {
         let plan = self.bind(sql)?;
         let plan = match variant {
             RunVariant::NotOptimized => plan,
@@ -237,12 +233,15 @@ fn exec_answer(error: ExecError) -> QueryAnswer {
     QueryAnswer::Error { state, message: error.to_string() }
 }
 
+/// Values as texts, by row; `None` is null.
+type TextRows = Vec<Vec<Option<String>>>;
+
 /// Returns the rows of a query, and whether it wrote temporary files.
 fn collect(
     query: &PhysicalQuery,
     pool: &WorkerPool,
     options: QueryOptions,
-) -> Result<(Vec<Vec<Option<String>>>, bool), ExecError> {
+) -> Result<(TextRows, bool), ExecError> {
     let mut rows = Vec::new();
     let mut stream = pool.execute(query.plan.clone(), options)?;
     for batch in stream.collect_batches()? {

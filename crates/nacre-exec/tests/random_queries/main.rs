@@ -93,7 +93,7 @@ struct QueryRound {
 impl QueryRound {
     fn new(seed: u64, session: Option<&mut PostgresSession>) -> Self {
         let mut random = SeededRandom(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-        let is_large = seed % 5 == 0;
+        let is_large = seed.is_multiple_of(5);
         let tables = random_tables(is_large, &mut random);
         let mut database = RandomDatabase::new(&tables, &mut random);
         let definitions: Vec<_> = tables
