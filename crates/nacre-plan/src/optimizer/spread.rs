@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn sums_of_many_rows_are_seldom_far_from_their_mean() {
-        let quantity = Some(ValueSpread::of_bounds((1.0, 50.0)));
+        let quantity = ValueSpread::of_bounds((1.0, 50.0));
         // Orders of 4 rows.
-        let sum = ValueSpread::of_aggregate("sum", 4.0, quantity).unwrap();
+        let sum = ValueSpread::of_aggregate("sum", 4.0, Some(quantity)).unwrap();
         assert!(is_near(sum.part(Some(102.0), None).unwrap(), 0.5));
         let many = sum.part(Some(300.0), None).unwrap();
         assert!((2e-4..6e-4).contains(&many), "{many}");
@@ -127,12 +127,12 @@ mod tests {
         assert_eq!(sum.part(Some(5.0), Some(4.0)), Some(PART_MIN));
         let count = ValueSpread::of_aggregate("count", 100.0, None).unwrap();
         assert!(is_near(count.part(None, Some(90.0)).unwrap(), 0.158_655));
-        let average = ValueSpread::of_aggregate("avg", 30.0, quantity).unwrap();
+        let average = ValueSpread::of_aggregate("avg", 30.0, Some(quantity)).unwrap();
         let fifth = average.times(ValueSpread::of_constant(0.2));
-        let less = quantity.unwrap().plus(fifth.negated()).part(None, Some(0.0)).unwrap();
+        let less = quantity.plus(fifth.negated()).part(None, Some(0.0)).unwrap();
         assert!((0.07..0.08).contains(&less), "{less}");
         assert_eq!(ValueSpread::of_aggregate("sum", 4.0, None), None);
-        assert_eq!(ValueSpread::of_aggregate("max", 4.0, quantity), None);
+        assert_eq!(ValueSpread::of_aggregate("max", 4.0, Some(quantity)), None);
     }
 
     #[test]
