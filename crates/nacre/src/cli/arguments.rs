@@ -91,7 +91,7 @@ Examples:
   NACRE_BENCH_PYTHON=./venv/bin/python nacre bench tpcds --folder ds --peers duckdb
 
 --prepare needs a Python with the module duckdb and DuckDB's extension tpcds: one that is installed,
-the module duckdb_extension_tpcds, or one that can be downloaded. The queries are measured at the
+or that of the module duckdb_extension_tpcds; nothing is downloaded. The queries are measured at the
 scale factor that the folder was prepared with.";
 
 const CALIBRATE_NOTES: &str = "\

@@ -1,7 +1,7 @@
 """Writes tables, rows and queries of TPC-DS into a folder, from the extension of DuckDB.
 
-Arguments: the folder, the scale factor. The extension is one that is installed, that of the module
-duckdb_extension_tpcds, or what DuckDB downloads.
+Arguments: the folder, the scale factor. The extension is one that is installed, or that of the
+module duckdb_extension_tpcds; nothing is downloaded.
 """
 
 import importlib.util
@@ -15,12 +15,10 @@ def load_extension(connection):
     module = importlib.util.find_spec("duckdb_extension_tpcds")
     roots = module.submodule_search_locations if module else []
     files = [file for root in roots for file in pathlib.Path(root).rglob("tpcds.duckdb_extension")]
-    attempts = [["LOAD tpcds"], *([f"LOAD '{file}'"] for file in files)]
-    attempts.append(["INSTALL tpcds", "LOAD tpcds"])
-    for attempt in attempts:
+    connection.execute("SET autoinstall_known_extensions = false")
+    for name in ["tpcds", *(f"'{file}'" for file in files)]:
         try:
-            for statement in attempt:
-                connection.execute(statement)
+            connection.execute(f"LOAD {name}")
             return
         except duckdb.Error as error:
             problem = error
