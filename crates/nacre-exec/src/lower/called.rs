@@ -6,14 +6,15 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use nacre_plan::algebra::{ColumnId, CommonQuery};
+use nacre_plan::algebra::CommonQuery;
 use nacre_types::SqlType;
 
-use super::columns::{ColumnPlace, ColumnPlaces};
-use super::common::{CommonRelation, CommonRelations};
+use super::common::CommonRelations;
 use super::error::{LoweringError, LoweringResult};
 use super::form::ValueForm;
-use super::recursion::{bounds_of_type, form_of_type, in_forms, without_repeated};
+use super::recursion::{
+    bounds_of_type, columns_of, form_of_type, in_forms, own_rows, without_repeated,
+};
 use super::relations::lower_relation;
 use crate::expression::{ForeignCall, ForeignFunction};
 use crate::plan::{CalledNode, CalledQuery, PlanNode, RecursionColumn};
@@ -75,21 +76,7 @@ pub(super) fn lower_called(
     let index = relations.common.len();
     let types: Vec<SqlType> = [SqlType::BIGINT].iter().chain(types).copied().collect();
     let forms = types.iter().map(|own| form_of_type(*own)).collect::<LoweringResult<Vec<_>>>()?;
-    let outputs: Vec<ColumnId> = (0..forms.len() as u32).map(ColumnId).collect();
-    let mut columns = ColumnPlaces::default();
-    for (index, form) in forms.iter().enumerate() {
-        columns.add(outputs[index], ColumnPlace { index, form: *form });
-    }
-    relations.common.push(Some(CommonRelation {
-        name: common.name.clone(),
-        place,
-        width: forms.len(),
-        columns,
-        outputs,
-        is_grouped: false,
-        row_may_fail: false,
-        may_fail: false,
-    }));
+    relations.common.push(Some(own_rows(&common.name, place, &forms)));
     let own = common.types.iter().map(|own| form_of_type(*own));
     let own = own.collect::<LoweringResult<Vec<_>>>()?;
     let lowered = lower_relation(relations, &common.root, &without_repeated(&common.outputs))?;
@@ -114,16 +101,6 @@ pub(super) fn lower_called(
     });
     let outputs = columns_of(&common.types, &own);
     Ok(PlanNode::Called(Box::new(CalledNode { input: lowered.node, arguments, outputs, query })))
-}
-
-fn columns_of(types: &[SqlType], forms: &[ValueForm]) -> Vec<RecursionColumn> {
-    let columns = types.iter().zip(forms);
-    let columns = columns.map(|(own, form)| RecursionColumn {
-        class: form.class(),
-        bounds: bounds_of_type(*own),
-        is_exact: matches!(form, ValueForm::Exact { .. }),
-    });
-    columns.collect()
 }
 
 fn function_of(

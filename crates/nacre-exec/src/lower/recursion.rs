@@ -29,21 +29,7 @@ pub(super) fn lower_recursion(
     let first = lower_relation(relations, &common.root, &without_repeated(&common.outputs))?;
     let first = in_forms(first, &common.outputs, &forms)?;
     // One column of a side may come twice; the recursion has its own.
-    let outputs: Vec<ColumnId> = (0..forms.len() as u32).map(ColumnId).collect();
-    let mut columns = ColumnPlaces::default();
-    for (index, form) in forms.iter().enumerate() {
-        columns.add(outputs[index], ColumnPlace { index, form: *form });
-    }
-    relations.common.push(Some(CommonRelation {
-        name: common.name.clone(),
-        place,
-        width: forms.len(),
-        columns,
-        outputs,
-        is_grouped: false,
-        row_may_fail: false,
-        may_fail: false,
-    }));
+    relations.common.push(Some(own_rows(&common.name, place, &forms)));
     let step = lower_relation(relations, &term.root, &without_repeated(&term.outputs))?;
     let step = in_forms(step, &term.outputs, &forms)?;
     let is_row_by_row = is_row_by_row(&step.node, place);
@@ -51,19 +37,45 @@ pub(super) fn lower_recursion(
         own.row_may_fail = first.may_fail || step.may_fail && !is_row_by_row;
         own.may_fail = first.may_fail || step.may_fail;
     }
-    let columns = common.types.iter().zip(&forms);
+    let columns = columns_of(&common.types, &forms);
+    Ok(PlanNode::Recursion(Box::new(RecursionNode {
+        first: first.node,
+        step: step.node,
+        columns,
+        is_distinct: term.is_distinct,
+        is_row_by_row,
+    })))
+}
+
+/// Makes the relation of rows that a query is given, in columns of its own: those of a recursion
+/// before, or arguments.
+pub(super) fn own_rows(name: &str, place: usize, forms: &[ValueForm]) -> CommonRelation {
+    let outputs: Vec<ColumnId> = (0..forms.len() as u32).map(ColumnId).collect();
+    let mut columns = ColumnPlaces::default();
+    for (index, form) in forms.iter().enumerate() {
+        columns.add(outputs[index], ColumnPlace { index, form: *form });
+    }
+    CommonRelation {
+        name: name.to_owned(),
+        place,
+        width: forms.len(),
+        columns,
+        outputs,
+        is_grouped: false,
+        row_may_fail: false,
+        may_fail: false,
+    }
+}
+
+/// Returns the columns of such rows.
+pub(super) fn columns_of(types: &[SqlType], forms: &[ValueForm]) -> Vec<RecursionColumn> {
+    let columns = types.iter().zip(forms);
     let columns = columns.map(|(own, form)| RecursionColumn {
         class: form.class(),
         bounds: bounds_of_type(*own),
         is_exact: matches!(form, ValueForm::Exact { .. }),
     });
-    Ok(PlanNode::Recursion(Box::new(RecursionNode {
-        first: first.node,
-        step: step.node,
-        columns: columns.collect(),
-        is_distinct: term.is_distinct,
-        is_row_by_row,
-    })))
+    columns.collect()
 }
 
 pub(super) fn without_repeated(columns: &[ColumnId]) -> Vec<ColumnId> {
