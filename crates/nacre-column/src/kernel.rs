@@ -11,6 +11,7 @@ pub(crate) mod in_range;
 mod numbers;
 pub(crate) mod project;
 pub(crate) mod select;
+mod select_at;
 mod select_values;
 pub(crate) mod totals;
 
@@ -21,4 +22,5 @@ pub use gather::{
 };
 pub use project::project;
 pub use select::{positions, select, select_bits};
+pub use select_at::{select_at, select_strings_at};
 pub use select_values::{ValueSlice, select_values};

@@ -141,13 +141,25 @@ fn predicates_on_strings_hold_for_the_rows_whose_string_satisfies_them() {
                         let count: u32 = bits.iter().map(|word| word.count_ones()).sum();
                         assert!(count as usize <= range.len());
                     };
-                    let rows = range.clone();
+                    let positions: Vec<u16> = (0..range.len() as u16).step_by(3).collect();
+                    let check_at = |kept: &[u16], bits: &[u64]| {
+                        let is_set = |at: usize| bits[at / 64] >> (at % 64) & 1 == 1;
+                        let expected = positions.iter().filter(|at| is_set(usize::from(**at)));
+                        assert!(kept.iter().eq(expected), "{kept:?}");
+                    };
+                    let (rows, mut kept) = (range.clone(), vec![9]);
                     kernel::select_strings(&block, flavour, &holds, rows.clone(), &mut bits)
                         .unwrap();
                     check(&bits);
+                    let at = (rows.clone(), positions.as_slice());
+                    kernel::select_strings_at(&block, flavour, &holds, at.0, at.1, &mut kept)
+                        .unwrap();
+                    check_at(&kept, &bits);
                     if let Some(set) = &set {
-                        set.select(&block, flavour, rows, &mut bits).unwrap();
+                        set.select(&block, flavour, rows.clone(), &mut bits).unwrap();
                         check(&bits);
+                        set.select_at(&block, flavour, rows, &positions, &mut kept).unwrap();
+                        check_at(&kept, &bits);
                     }
                 }
             }

@@ -112,7 +112,7 @@ fn check(column: &ColumnBuffer, restrictions: &[Restriction]) {
             for flavour in (0..flavours.len()).filter(is_turn).map(|index| flavours[index]) {
                 for range in [0..rows, rows / 3..rows, rows / 7..rows / 2] {
                     let mut selection = vec![9];
-                    let start = range.start;
+                    let (start, range_rows) = (range.start, range.len());
                     kernel::select(&block, flavour, restriction, range.clone(), &mut selection)
                         .unwrap();
                     let brute: Vec<u16> = range
@@ -120,9 +120,29 @@ fn check(column: &ColumnBuffer, restrictions: &[Restriction]) {
                         .map(|row| (row - start) as u16)
                         .collect();
                     assert_eq!(selection, brute, "{restriction} {format:?} {flavour} from {start}");
+                    check_at(&block, flavour, restriction, (start, range_rows), &brute);
                 }
             }
         }
+    }
+}
+
+/// Selects at few and at many positions what `matching` has of them.
+fn check_at(
+    block: &Block<'_>,
+    flavour: Flavour,
+    restriction: &Restriction,
+    (start, rows): (usize, usize),
+    matching: &[u16],
+) {
+    for step in [1, 3, 50] {
+        let positions: Vec<u16> = (0..rows as u16).skip(1).step_by(step).collect();
+        let mut kept = vec![9];
+        let range = start..start + rows;
+        kernel::select_at(block, flavour, restriction, range, &positions, &mut kept).unwrap();
+        let expected: Vec<u16> =
+            positions.into_iter().filter(|at| matching.binary_search(at).is_ok()).collect();
+        assert_eq!(kept, expected, "{restriction} {flavour} {start}, each {step}");
     }
 }
 

@@ -19,6 +19,7 @@ mod filter;
 mod frozen;
 mod hot;
 mod late;
+mod left_rows;
 mod morsel;
 mod predicate;
 mod prepare;

@@ -25,6 +25,10 @@ impl std::fmt::Debug for EntrySet {
 }
 
 impl EntrySet {
+    pub(super) fn matcher(&self) -> &Matcher {
+        &self.0
+    }
+
     /// Evaluates `predicate` once for each entry; `None` if the block has no dictionary of strings.
     ///
     /// # Errors

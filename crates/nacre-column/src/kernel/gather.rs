@@ -211,7 +211,7 @@ fn push_decoded(
 }
 
 /// Checks that the block has the rows and that all positions are in them.
-fn check_positions(
+pub(super) fn check_positions(
     block: &Block<'_>,
     rows: &Range<usize>,
     positions: &[u16],

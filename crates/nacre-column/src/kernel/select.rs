@@ -25,6 +25,7 @@ use super::in_range::{KeyRange, in_range};
 use super::numbers::{Numbers, plain_range, with_plain};
 use crate::format::dictionary;
 use crate::format::keys::Keys;
+use crate::format::lanes::NARROW_WIDTH_MAX;
 use crate::format::plain::{StringValues, Strings};
 use crate::{
     Block, BlockError, ByteValues, CompareOp, Constant, Physical, Restriction, VECTOR_ROWS,
@@ -253,6 +254,71 @@ impl Matcher {
         }
     }
 
+    /// Appends those of `positions`, counted from `rows.start`, whose keys match. Returns false,
+    /// with `kept` as it was, if the format has no cheap access to single rows.
+    pub(super) fn append_positions(
+        &self,
+        block: &Block<'_>,
+        keys: &Keys<'_>,
+        flavour: Flavour,
+        (rows, positions): (Range<usize>, &[u16]),
+        kept: &mut Vec<u16>,
+    ) -> bool {
+        if let Keys::Dictionary(dictionary) = keys {
+            let codes = (&Keys::StaticBp(*dictionary.codes()), dictionary.code_width());
+            return self.of_codes(dictionary).keep(codes, flavour, (rows, positions), kept);
+        }
+        self.keep((keys, block.header().width.into()), flavour, (rows, positions), kept)
+    }
+
+    /// As [`Matcher::append_positions`], for keys of a width that are what is compared.
+    fn keep(
+        &self,
+        (keys, width): (&Keys<'_>, usize),
+        flavour: Flavour,
+        (rows, positions): (Range<usize>, &[u16]),
+        kept: &mut Vec<u16>,
+    ) -> bool {
+        macro_rules! keep {
+            ($key:ty) => {{
+                let mut gathered: Vec<$key> = Vec::new();
+                let is_gathered = keys.gather(flavour, 0, rows, positions, &mut gathered);
+                if is_gathered {
+                    self.keep_keys(&gathered, positions, kept);
+                }
+                is_gathered
+            }};
+        }
+        match self {
+            Self::Nothing => true,
+            Self::Everything => {
+                kept.extend_from_slice(positions);
+                true
+            }
+            _ if width <= NARROW_WIDTH_MAX => keep!(u32),
+            _ => keep!(u64),
+        }
+    }
+
+    /// Appends the positions whose keys, one for each, match.
+    fn keep_keys<K: Copy + Into<u64>>(&self, keys: &[K], positions: &[u16], kept: &mut Vec<u16>) {
+        match self {
+            Self::Nothing => {}
+            Self::Everything => kept.extend_from_slice(positions),
+            Self::Range(KeyRange { low, span, is_inside }) => {
+                keep_where(keys, positions, kept, |key| {
+                    (key.wrapping_sub(*low) <= *span) == *is_inside
+                });
+            }
+            Self::Table(table) => keep_where(keys, positions, kept, |key| {
+                table.get((key / 64) as usize).is_some_and(|word| word >> (key % 64) & 1 == 1)
+            }),
+            Self::Sorted(set) => {
+                keep_where(keys, positions, kept, |key| set.binary_search(&key).is_ok());
+            }
+        }
+    }
+
     /// Returns what matches the codes of the keys that this matches.
     fn of_codes(&self, dictionary: &dictionary::keys::Reader<'_>) -> Self {
         let set = |wanted: &mut dyn Iterator<Item = u64>| {
@@ -280,6 +346,22 @@ impl Matcher {
             Self::Sorted(keys) => set(&mut keys.iter().copied()),
         }
     }
+}
+
+/// Appends the positions whose keys match. Which do cannot be predicted, so there is no branch.
+fn keep_where<K: Copy + Into<u64>>(
+    keys: &[K],
+    positions: &[u16],
+    kept: &mut Vec<u16>,
+    matches: impl Fn(u64) -> bool,
+) {
+    let mut end = kept.len();
+    kept.resize(end + positions.len(), 0);
+    for (key, position) in keys.iter().zip(positions) {
+        kept[end] = *position;
+        end += usize::from(matches((*key).into()));
+    }
+    kept.truncate(end);
 }
 
 /// Appends a word per 64 of `count` items, a bit set where `matches` holds.
@@ -313,6 +395,24 @@ fn ints(
     rows: &Range<usize>,
     bits: &mut Vec<u64>,
 ) -> Result<(), BlockError> {
+    if block.keys().is_none() && block.column_type().physical() == Physical::Int128 {
+        return wide_ints(block, flavour, restriction, rows, bits);
+    }
+    let matcher = int_matcher(block, restriction)?;
+    match block.keys() {
+        Some(keys) => matcher.append_keys(block, keys, flavour, rows, bits),
+        None => {
+            let bytes_each = block.column_type().plain_bytes();
+            with_plain!(block.plain_bytes_of(rows.clone(), bytes_each), bytes_each, values => {
+                matcher.append(flavour, values, bits);
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Translates a restriction on whole numbers into one on the block's keys, or on its plain values.
+fn int_matcher(block: &Block<'_>, restriction: &Restriction) -> Result<Matcher, BlockError> {
     let int = |constant: &Constant| match constant {
         Constant::Int(value) => Ok(*value),
         _ => Err(wrong_constant(block, constant)),
@@ -321,10 +421,7 @@ fn ints(
         Some(_) => (block.header().base, key_max(block)),
         None => plain_range(block.column_type().plain_bytes()),
     };
-    if block.keys().is_none() && block.column_type().physical() == Physical::Int128 {
-        return wide_ints(block, flavour, restriction, rows, bits);
-    }
-    let matcher = match restriction {
+    Ok(match restriction {
         Restriction::InSet(values) => {
             let mut keys = Vec::with_capacity(values.len());
             for value in values {
@@ -338,17 +435,27 @@ fn ints(
             Matcher::range((int(low)?, int(high)?), true, base, key_max)
         }
         _ => Matcher::Everything,
-    };
-    match block.keys() {
-        Some(keys) => matcher.append_keys(block, keys, flavour, rows, bits),
-        None => {
-            let bytes_each = block.column_type().plain_bytes();
-            with_plain!(block.plain_bytes_of(rows.clone(), bytes_each), bytes_each, values => {
-                matcher.append(flavour, values, bits);
-            });
+    })
+}
+
+/// Returns what matches the keys of the block, and these; `None` if it has none, or if they stand
+/// for floats.
+pub(super) fn key_matcher<'b, 'a>(
+    block: &'b Block<'a>,
+    restriction: &Restriction,
+) -> Result<Option<(Matcher, &'b Keys<'a>)>, BlockError> {
+    let matcher = match block.column_type().physical() {
+        Physical::Float32 | Physical::Float64 => return Ok(None),
+        Physical::Int64 | Physical::Int128 if block.keys().is_some() => {
+            int_matcher(block, restriction)?
         }
-    }
-    Ok(())
+        Physical::Int64 | Physical::Int128 => return Ok(None),
+        Physical::Bytes => match block.strings()? {
+            Strings::Dictionary(entries) => code_matcher(block, &entries, restriction)?,
+            Strings::Plain(_) | Strings::Encoded => return Ok(None),
+        },
+    };
+    Ok(block.keys().map(|keys| (matcher, keys)))
 }
 
 /// Returns the greatest key that the block's width allows.

@@ -8,7 +8,7 @@
 
 use std::ops::Range;
 
-use nacre_column::{Block, BlockError, BlockErrorKind, REPLICAS_MAX, kernel};
+use nacre_column::{Block, BlockError, BlockErrorKind, REPLICAS_MAX, Restriction, kernel};
 use nacre_store::{AccessHint, BlockHandle, Chunk};
 
 use super::decode::{CodeMap, DecodeRoom, WantedRows, append_rows, code_map};
@@ -48,6 +48,14 @@ struct OpenColumn {
     entries: Vec<(usize, Option<kernel::EntrySet>)>,
 }
 
+/// How a filter is evaluated on a block.
+enum FilterTest<'p> {
+    Restriction(&'p Restriction),
+    /// A predicate on strings, evaluated for the entries of the block's dictionary.
+    Entries(&'p kernel::EntrySet),
+    Strings(&'p dyn Fn(&[u8]) -> bool),
+}
+
 impl FrozenMorsel {
     pub(super) fn new(chunk: &Chunk, place: usize, column_count: usize, start: usize) -> Self {
         let opened = (0..column_count).map(|_| None).collect();
@@ -82,12 +90,59 @@ impl FrozenMorsel {
         bits: &mut Vec<u64>,
     ) -> ExecResult<()> {
         let (flavour, rows) = (scan.flavour, self.vector.clone());
+        self.read_filter(scan, filter, |block, test| match test {
+            FilterTest::Restriction(restriction) => {
+                kernel::select_bits(block, flavour, restriction, rows.clone(), bits)
+            }
+            FilterTest::Entries(entries) => entries.select(block, flavour, rows.clone(), bits),
+            FilterTest::Strings(test) => {
+                kernel::select_strings(block, flavour, test, rows.clone(), bits)
+            }
+        })
+    }
+
+    /// As [`FrozenMorsel::select`], for few rows: puts those of `positions` that satisfy the filter
+    /// into `kept`.
+    ///
+    /// # Errors
+    /// That of a block without a good replica.
+    pub(super) fn select_at(
+        &mut self,
+        scan: &PreparedScan,
+        filter: usize,
+        positions: &[u16],
+        kept: &mut Vec<u16>,
+    ) -> ExecResult<()> {
+        let (flavour, rows) = (scan.flavour, self.vector.clone());
+        self.read_filter(scan, filter, |block, test| {
+            let rows = rows.clone();
+            match test {
+                FilterTest::Restriction(restriction) => {
+                    kernel::select_at(block, flavour, restriction, rows, positions, kept)
+                }
+                FilterTest::Entries(entries) => {
+                    entries.select_at(block, flavour, rows, positions, kept)
+                }
+                FilterTest::Strings(test) => {
+                    kernel::select_strings_at(block, flavour, test, rows, positions, kept)
+                }
+            }
+        })
+    }
+
+    /// Reads the column of a filter; `evaluate` gets its block and what is to be evaluated.
+    fn read_filter(
+        &mut self,
+        scan: &PreparedScan,
+        filter: usize,
+        mut evaluate: impl FnMut(&Block<'_>, FilterTest<'_>) -> Result<(), BlockError>,
+    ) -> ExecResult<()> {
         let predicate = &scan.filters[filter].predicate;
         self.read(scan, predicate.column, |open, _| {
             let block = open.handle.block()?;
             let strings = match &predicate.predicate {
                 ScanPredicate::Restriction(restriction) => {
-                    return kernel::select_bits(&block, flavour, restriction, rows.clone(), bits);
+                    return evaluate(&block, FilterTest::Restriction(restriction));
                 }
                 ScanPredicate::Strings(strings) => strings,
             };
@@ -101,11 +156,8 @@ impl FrozenMorsel {
                 }
             };
             match &open.entries[at].1 {
-                Some(entries) => entries.select(&block, flavour, rows.clone(), bits),
-                None => {
-                    let test = |value: &[u8]| (strings.test())(value);
-                    kernel::select_strings(&block, flavour, &test, rows.clone(), bits)
-                }
+                Some(entries) => evaluate(&block, FilterTest::Entries(entries)),
+                None => evaluate(&block, FilterTest::Strings(&|value| (strings.test())(value))),
             }
         })
     }

@@ -1,7 +1,6 @@
 //! Goes through a morsel and fills batches.
 //!
-//! 1. Rows that the snapshot does not see go first, then each predicate takes its share.
-//!    Joins above may know of more rows that are not wanted ([`super::late`]).
+//! 1. Predicates and joins above leave some rows of a vector ([`super::left_rows`]).
 //! 2. Rows that are few are gathered behind those of vectors before, until [`GATHERED_ROWS_MIN`]
 //!    are together: the steps above cost the same for 100 rows as for 1,000.
 //! 3. Rows that are many make a batch of their own, with a selection.
@@ -14,11 +13,12 @@ use super::decode::WantedRows;
 use super::frozen::FrozenMorsel;
 use super::hot::HotMorsel;
 use super::late::LateFilter;
+use super::left_rows::{LeftRows, SelectRoom};
 use super::morsel::ScanMorsel;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
 use crate::value::VectorType;
-use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
+use crate::vector::{DENSE_PERCENT_MIN, VectorBatch};
 
 /// Rows that are gathered before they are handed on, unless the morsel ends.
 const GATHERED_ROWS_MIN: usize = 2_048;
@@ -39,24 +39,15 @@ pub(crate) struct MorselScanner {
     late: Vec<Arc<LateFilter>>,
     /// The part of a vector, in hundredths, below which the rows that are left are gathered.
     gathered_percent: usize,
-    /// Keys of the present vector.
-    keys: ColumnVector,
     /// Rows of the present vector that are left but were not handed on yet.
     pending: Option<LeftRows>,
-    words: Vec<u64>,
-    positions: Vec<u16>,
+    room: SelectRoom,
 }
 
 #[derive(Debug)]
 enum MorselSource {
     Frozen(FrozenMorsel),
     Hot(HotMorsel),
-}
-
-#[derive(Debug)]
-enum LeftRows {
-    All,
-    Some(SelectionVector),
 }
 
 impl MorselScanner {
@@ -92,10 +83,8 @@ impl MorselScanner {
             } else {
                 DENSE_PERCENT_MIN
             },
-            keys: ColumnVector::default(),
             pending: None,
-            words: Vec::new(),
-            positions: Vec::new(),
+            room: SelectRoom::default(),
         }
     }
 
@@ -108,7 +97,7 @@ impl MorselScanner {
         scan: &PreparedScan,
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
-        let Self { source, end, filters, late, keys, pending, words, positions, .. } = self;
+        let Self { source, end, filters, late, pending, room, .. } = self;
         let gathered_percent = self.gathered_percent;
         for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
             column.clear();
@@ -130,134 +119,45 @@ impl MorselScanner {
                         return Ok(batch.rows > 0);
                     }
                     scan.counters.note_rows_read(morsel.vector.len());
-                    let left = left_rows(morsel, scan, filters, words)?;
-                    let left = match left {
-                        Some(left) => wanted_rows(morsel, scan, late, (keys, positions), left)?,
-                        None => None,
-                    };
-                    match left {
-                        Some(left) => left,
-                        None => continue,
-                    }
+                    let Some(left) = room.select(morsel, scan, filters, late)? else { continue };
+                    left
                 }
             };
             let rows = morsel.vector.len();
-            match left {
-                LeftRows::Some(left) if left.count() * 100 < rows * gathered_percent => {
-                    if batch.rows + left.count() > VECTOR_ROWS {
-                        *pending = Some(LeftRows::Some(left));
-                        return Ok(true);
-                    }
-                    left.positions(positions);
-                    append(morsel, scan, &WantedRows::At(positions), batch)?;
-                    batch.rows += positions.len();
-                    if batch.rows >= GATHERED_ROWS_MIN {
-                        return Ok(true);
-                    }
+            let left = match left {
+                LeftRows::Many(left) if left.count() * 100 < rows * gathered_percent => {
+                    let mut positions = room.take_positions();
+                    left.positions(&mut positions);
+                    LeftRows::Few(positions)
                 }
-                left if batch.rows > 0 => {
-                    *pending = Some(left);
+                left => left,
+            };
+            let is_full = match &left {
+                LeftRows::Few(left) => batch.rows + left.len() > VECTOR_ROWS,
+                LeftRows::All | LeftRows::Many(_) => batch.rows > 0,
+            };
+            if is_full {
+                *pending = Some(left);
+                return Ok(true);
+            }
+            let selection = match left {
+                LeftRows::Few(left) => {
+                    append(morsel, scan, &WantedRows::At(&left), batch)?;
+                    batch.rows += left.len();
+                    room.give_back(left);
+                    if batch.rows < GATHERED_ROWS_MIN {
+                        continue;
+                    }
                     return Ok(true);
                 }
-                left => {
-                    append(morsel, scan, &WantedRows::All, batch)?;
-                    batch.rows = rows;
-                    if let LeftRows::Some(left) = left {
-                        batch.selection = Some(left);
-                    }
-                    return Ok(true);
-                }
-            }
+                LeftRows::Many(left) => Some(left),
+                LeftRows::All => None,
+            };
+            append(morsel, scan, &WantedRows::All, batch)?;
+            (batch.rows, batch.selection) = (rows, selection);
+            return Ok(true);
         }
     }
-}
-
-/// Evaluates what decides on the rows of the present vector; `None` if none is left.
-fn left_rows(
-    morsel: &mut FrozenMorsel,
-    scan: &PreparedScan,
-    filters: &[usize],
-    words: &mut Vec<u64>,
-) -> ExecResult<Option<LeftRows>> {
-    let rows = morsel.vector.len();
-    let mut left = morsel.visible(scan);
-    let mut count = left.as_ref().map_or(rows, BitVector::count_ones);
-    for &filter in filters {
-        if count == 0 {
-            return Ok(None);
-        }
-        if scan.filters[filter].is_resting() {
-            continue;
-        }
-        morsel.select(scan, filter, words)?;
-        let mut bits = BitVector::from_words(std::mem::take(words), rows);
-        if let Some(before) = left.take() {
-            bits.and_with(&before);
-            *words = before.into_words();
-        }
-        let passed = bits.count_ones();
-        scan.filters[filter].note(count, passed);
-        count = passed;
-        left = Some(bits);
-    }
-    Ok(match left {
-        _ if count == 0 => None,
-        Some(bits) if count < rows => Some(LeftRows::Some(SelectionVector::new(bits))),
-        _ => Some(LeftRows::All),
-    })
-}
-
-/// Leaves the rows that joins above may want; `None` if there is none.
-fn wanted_rows(
-    morsel: &mut FrozenMorsel,
-    scan: &PreparedScan,
-    late: &[Arc<LateFilter>],
-    (keys, positions): (&mut ColumnVector, &mut Vec<u16>),
-    mut left: LeftRows,
-) -> ExecResult<Option<LeftRows>> {
-    let rows = morsel.vector.len();
-    for filter in late {
-        let before = match &left {
-            LeftRows::All => rows,
-            LeftRows::Some(left) => left.count(),
-        };
-        if filter.rest.is_resting() {
-            continue;
-        }
-        let wanted = scan.columns[filter.output].vector_type;
-        if keys.values.vector_type() != wanted {
-            *keys = ColumnVector::new(wanted);
-        }
-        keys.clear();
-        let bits = match &left {
-            // The keys of few rows are fetched one by one.
-            LeftRows::Some(left) if before * 100 < rows * DENSE_PERCENT_MIN => {
-                left.positions(positions);
-                morsel.append(scan, filter.output, &WantedRows::At(positions), keys)?;
-                let found = filter.keys.select(keys);
-                let mut bits = BitVector::filled(rows, false);
-                found.for_each_one(|at| bits.set(usize::from(positions[at]), true));
-                bits
-            }
-            left => {
-                morsel.append(scan, filter.output, &WantedRows::All, keys)?;
-                let mut bits = filter.keys.select(keys);
-                if let LeftRows::Some(left) = left {
-                    bits.and_with(left.bits());
-                }
-                bits
-            }
-        };
-        let selection = SelectionVector::new(bits);
-        filter.rest.note(before, selection.count());
-        if selection.count() == 0 {
-            return Ok(None);
-        }
-        if selection.count() < before {
-            left = LeftRows::Some(selection);
-        }
-    }
-    Ok(Some(left))
 }
 
 fn append(

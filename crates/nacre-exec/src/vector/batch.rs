@@ -27,6 +27,11 @@ impl SelectionVector {
         &self.bits
     }
 
+    /// Gives the bits back.
+    pub(crate) fn into_bits(self) -> BitVector {
+        self.bits
+    }
+
     /// Returns how many rows are left.
     pub fn count(&self) -> usize {
         self.count

@@ -1,0 +1,181 @@
+//! Which rows of a vector are left.
+//!
+//! 1. Rows that the snapshot does not see go first, then each predicate takes its share. Joins
+//!    above may know of more rows that are not wanted ([`super::late`]).
+//! 2. Rows are bits while they are many. Once they are few, they are positions, and what comes
+//!    next looks at these alone.
+
+use std::sync::Arc;
+
+use nacre_column::kernel;
+
+use super::decode::WantedRows;
+use super::frozen::FrozenMorsel;
+use super::late::LateFilter;
+use super::prepare::PreparedScan;
+use crate::error::ExecResult;
+use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector};
+
+/// The rows of a vector that are left, at least one.
+#[derive(Debug)]
+pub(super) enum LeftRows {
+    All,
+    /// At least [`DENSE_PERCENT_MIN`] of them.
+    Many(SelectionVector),
+    /// Positions, ascending.
+    Few(Vec<u16>),
+}
+
+/// Buffers that are kept from vector to vector.
+#[derive(Debug, Default)]
+pub(super) struct SelectRoom {
+    words: Vec<u64>,
+    positions: Vec<Vec<u16>>,
+    /// Keys for joins above.
+    keys: ColumnVector,
+}
+
+impl SelectRoom {
+    /// Returns the rows of the present vector that filters leave; `None` if they leave none.
+    ///
+    /// # Errors
+    /// That of a block without a good replica.
+    pub(super) fn select(
+        &mut self,
+        morsel: &mut FrozenMorsel,
+        scan: &PreparedScan,
+        filters: &[usize],
+        late: &[Arc<LateFilter>],
+    ) -> ExecResult<Option<LeftRows>> {
+        let rows = morsel.vector.len();
+        let mut left = match morsel.visible(scan) {
+            Some(bits) => self.left_of(bits),
+            None => Some(LeftRows::All),
+        };
+        for &index in filters {
+            let Some(before) = left else { return Ok(None) };
+            let filter = &scan.filters[index];
+            if filter.is_resting() {
+                left = Some(before);
+                continue;
+            }
+            let count = before.count(rows);
+            left = self.narrow(morsel, scan, index, before)?;
+            filter.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
+        }
+        for filter in late {
+            let Some(before) = left else { return Ok(None) };
+            if filter.rest.is_resting() {
+                left = Some(before);
+                continue;
+            }
+            let count = before.count(rows);
+            left = self.narrow_by_keys(morsel, scan, filter, before)?;
+            filter.rest.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
+        }
+        Ok(left)
+    }
+
+    /// Returns a buffer for positions.
+    pub(super) fn take_positions(&mut self) -> Vec<u16> {
+        self.positions.pop().unwrap_or_default()
+    }
+
+    /// Takes a buffer for positions back.
+    pub(super) fn give_back(&mut self, positions: Vec<u16>) {
+        self.positions.push(positions);
+    }
+
+    /// Evaluates a filter on the rows that are left.
+    fn narrow(
+        &mut self,
+        morsel: &mut FrozenMorsel,
+        scan: &PreparedScan,
+        filter: usize,
+        left: LeftRows,
+    ) -> ExecResult<Option<LeftRows>> {
+        if let LeftRows::Few(positions) = left {
+            let mut kept = self.take_positions();
+            morsel.select_at(scan, filter, &positions, &mut kept)?;
+            self.give_back(positions);
+            return Ok(self.few(kept));
+        }
+        morsel.select(scan, filter, &mut self.words)?;
+        let bits = BitVector::from_words(std::mem::take(&mut self.words), morsel.vector.len());
+        Ok(self.and(left, bits))
+    }
+
+    /// Leaves the rows that a join above may want.
+    fn narrow_by_keys(
+        &mut self,
+        morsel: &mut FrozenMorsel,
+        scan: &PreparedScan,
+        filter: &LateFilter,
+        left: LeftRows,
+    ) -> ExecResult<Option<LeftRows>> {
+        let wanted = scan.columns[filter.output].vector_type;
+        if self.keys.values.vector_type() != wanted {
+            self.keys = ColumnVector::new(wanted);
+        }
+        self.keys.clear();
+        let LeftRows::Few(mut positions) = left else {
+            morsel.append(scan, filter.output, &WantedRows::All, &mut self.keys)?;
+            let bits = filter.keys.select(&self.keys);
+            return Ok(self.and(left, bits));
+        };
+        morsel.append(scan, filter.output, &WantedRows::At(&positions), &mut self.keys)?;
+        let found = filter.keys.select(&self.keys);
+        let mut end = 0;
+        found.for_each_one(|at| {
+            positions[end] = positions[at];
+            end += 1;
+        });
+        positions.truncate(end);
+        Ok(self.few(positions))
+    }
+
+    /// Returns what both leave.
+    fn and(&mut self, left: LeftRows, mut bits: BitVector) -> Option<LeftRows> {
+        if let LeftRows::Many(left) = left {
+            bits.and_with(left.bits());
+        }
+        self.left_of(bits)
+    }
+
+    /// Returns what is left by these bits.
+    fn left_of(&mut self, bits: BitVector) -> Option<LeftRows> {
+        let rows = bits.len();
+        let many = SelectionVector::new(bits);
+        let count = many.count();
+        if count > 0 && count < rows && count * 100 >= rows * DENSE_PERCENT_MIN {
+            return Some(LeftRows::Many(many));
+        }
+        let left = if count == rows {
+            Some(LeftRows::All)
+        } else {
+            let mut positions = self.take_positions();
+            kernel::positions(many.bits().words(), &mut positions);
+            self.few(positions)
+        };
+        self.words = many.into_bits().into_words();
+        left
+    }
+
+    fn few(&mut self, positions: Vec<u16>) -> Option<LeftRows> {
+        if positions.is_empty() {
+            self.give_back(positions);
+            return None;
+        }
+        Some(LeftRows::Few(positions))
+    }
+}
+
+impl LeftRows {
+    fn count(&self, rows: usize) -> usize {
+        match self {
+            Self::All => rows,
+            Self::Many(selection) => selection.count(),
+            Self::Few(positions) => positions.len(),
+        }
+    }
+}
