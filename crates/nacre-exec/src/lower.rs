@@ -46,6 +46,7 @@ mod columns;
 mod common;
 mod constant_rows;
 mod constants;
+mod date_field;
 mod emptiness;
 mod error;
 mod exact_joins;
@@ -74,6 +75,7 @@ mod set_operations;
 mod sets;
 mod stored;
 mod substring;
+mod text_length;
 mod window_frames;
 mod windows;
 

@@ -34,6 +34,14 @@ impl KeySet for JoinKeySet {
         range.is_some_and(|keys| min <= i128::from(keys.max) && i128::from(keys.min) <= max)
     }
 
+    fn range(&self) -> Option<(i128, i128)> {
+        if self.sink.spilled().is_some() {
+            return None;
+        }
+        let keys = self.summary()?.range?;
+        Some((keys.min.into(), keys.max.into()))
+    }
+
     fn is_selective(&self) -> bool {
         self.summary().is_some_and(|summary| summary.bits.is_some())
     }

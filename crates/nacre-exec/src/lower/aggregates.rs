@@ -135,8 +135,7 @@ pub(super) fn lower_aggregate(
     let node = match sets {
         None => {
             let (keys, aggregates) = (key_indexes, calls);
-            let node = AggregateNode { input, keys, dependents, aggregates };
-            PlanNode::Aggregate(Box::new(node))
+            aggregate_node(AggregateNode { input, keys, dependents, aggregates })
         }
         Some((sets, set_column)) => {
             let index = key_indexes.len() + state_columns(&calls);
@@ -300,6 +299,28 @@ fn exact_function(
     let is_count = meaning == AggregateMeaning::Count;
     let limit = if is_count { IntLimit::BIGINT } else { IntLimit::NUMERIC };
     Ok((function, limit, result))
+}
+
+/// Groups by keys. What is no more than a count of distinct values counts groups of these: sets of
+/// values lie in the partition of their group, and here is one group.
+fn aggregate_node(node: AggregateNode) -> PlanNode {
+    let distinct = match &node.aggregates[..] {
+        [call] if node.keys.is_empty() && call.filter.is_none() => match call.function {
+            AggregateFunction::CountDistinct => call.argument,
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(argument) = distinct else { return PlanNode::Aggregate(Box::new(node)) };
+    let (keys, dependents) = (vec![argument], Vec::new());
+    let values = AggregateNode { input: node.input, keys, dependents, aggregates: Vec::new() };
+    let count = AggregateCall::new(AggregateFunction::Count, Some(0), IntLimit::BIGINT);
+    PlanNode::Aggregate(Box::new(AggregateNode {
+        input: PlanNode::Aggregate(Box::new(values)),
+        keys: Vec::new(),
+        dependents: Vec::new(),
+        aggregates: vec![count],
+    }))
 }
 
 /// Groups by sets. If one has all keys, as of ROLLUP and CUBE, rows are grouped by it, and these

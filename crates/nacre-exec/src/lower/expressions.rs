@@ -24,6 +24,7 @@ use numerics::{common_scale, numeric_parts};
 
 use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
+use super::date_field::WholeField;
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{decimal_node, form_key_node, key_node, rounded_node};
 use super::fold::fold_constant;
@@ -33,6 +34,7 @@ use super::once::{KnownOnce, ask_for, several_rows};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
 use super::row_nodes::{RowNode, add_row_node};
 use super::substring::TextPart;
+use super::text_length::TextLength;
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass};
 
@@ -495,13 +497,30 @@ impl<'c> ExpressionLowering<'c> {
             return self.of_form(ExpressionNode::Foreign { function, arguments }, ValueForm::Text);
         }
         let unknown = || LoweringError::not_supported(format!("function {}", function.name));
-        let (EXTRACT_FROM_DATE, [field, date]) = (function.oid, arguments) else {
-            return Err(unknown());
-        };
-        match fold_constant(field)? {
-            Some(SqlValue::Text(field)) if field.eq_ignore_ascii_case("year") => {}
-            _ => return Err(unknown()),
+        if let (Some(length), [text]) = (TextLength::of_function(function), arguments) {
+            let text = self.lower(text)?;
+            if text.form != ValueForm::Text {
+                return Err(unknown());
+            }
+            let (function, arguments) = (length.function(), vec![text.id]);
+            let node = ExpressionNode::Foreign { function, arguments };
+            return self.of_form(node, ValueForm::Integer);
         }
+        let [field, moment] = arguments else { return Err(unknown()) };
+        let Some(field) = fold_constant(field)? else { return Err(unknown()) };
+        if let (EXTRACT_FROM_DATE, SqlValue::Text(name)) = (function.oid, &field)
+            && name.eq_ignore_ascii_case("year")
+        {
+            return self.year(moment);
+        }
+        let field = WholeField::of_call(function, &field).ok_or_else(unknown)?;
+        let (function, arguments) = (field.function(), vec![self.lower(moment)?.id]);
+        let node = ExpressionNode::Foreign { function, arguments };
+        self.of_form(node, ValueForm::Numeric { scale: 0, digits: 10 })
+    }
+
+    /// Lowers the year of a date, which vectors compute.
+    fn year(&mut self, date: &ScalarExpression) -> LoweringResult<LoweredExpression> {
         let input = self.lower(date)?.id;
         let year = self.graph.add(ExpressionNode::ExtractYear { input })?;
         // The year before 1 is -1 in SQL, and 0 in the executor's calendar.

@@ -12,7 +12,7 @@ use nacre_column::{Block, BlockError, BlockErrorKind, REPLICAS_MAX, Restriction,
 use nacre_store::{AccessHint, BlockHandle, Chunk};
 
 use super::decode::{CodeMap, DecodeRoom, WantedRows, append_rows, code_map};
-use super::predicate::ScanPredicate;
+use super::predicate::{ColumnPredicate, ScanPredicate, StringPredicate};
 use super::prepare::PreparedScan;
 use super::reads::BlockNote;
 use crate::error::{ExecError, ExecResult};
@@ -44,12 +44,12 @@ struct OpenColumn {
     was_read: bool,
     /// Query-wide codes of its entries, for the output column that wants them.
     codes: Option<Option<CodeMap>>,
-    /// The entries that satisfy a predicate on strings, by the filter's index.
-    entries: Vec<(usize, Option<kernel::EntrySet>)>,
+    /// The entries that satisfy a predicate on strings.
+    entries: Vec<(StringPredicate, Option<kernel::EntrySet>)>,
 }
 
-/// How a filter is evaluated on a block.
-enum FilterTest<'p> {
+/// How a predicate is evaluated on a block.
+enum BlockTest<'p> {
     Restriction(&'p Restriction),
     /// A predicate on strings, evaluated for the entries of the block's dictionary.
     Entries(&'p kernel::EntrySet),
@@ -79,85 +79,84 @@ impl FrozenMorsel {
         Some(chosen)
     }
 
-    /// Puts a bit for each row of the present vector that satisfies a filter into `bits`.
+    /// Puts a bit for each row of the present vector that satisfies a predicate into `bits`.
     ///
     /// # Errors
     /// That of a block without a good replica.
     pub(super) fn select(
         &mut self,
         scan: &PreparedScan,
-        filter: usize,
+        predicate: &ColumnPredicate,
         bits: &mut Vec<u64>,
     ) -> ExecResult<()> {
         let (flavour, rows) = (scan.flavour, self.vector.clone());
-        self.read_filter(scan, filter, |block, test| match test {
-            FilterTest::Restriction(restriction) => {
+        self.read_tested(scan, predicate, |block, test| match test {
+            BlockTest::Restriction(restriction) => {
                 kernel::select_bits(block, flavour, restriction, rows.clone(), bits)
             }
-            FilterTest::Entries(entries) => entries.select(block, flavour, rows.clone(), bits),
-            FilterTest::Strings(test) => {
+            BlockTest::Entries(entries) => entries.select(block, flavour, rows.clone(), bits),
+            BlockTest::Strings(test) => {
                 kernel::select_strings(block, flavour, test, rows.clone(), bits)
             }
         })
     }
 
-    /// As [`FrozenMorsel::select`], for few rows: puts those of `positions` that satisfy the filter
-    /// into `kept`.
+    /// As [`FrozenMorsel::select`], for few rows: puts those of `positions` that satisfy the
+    /// predicate into `kept`.
     ///
     /// # Errors
     /// That of a block without a good replica.
     pub(super) fn select_at(
         &mut self,
         scan: &PreparedScan,
-        filter: usize,
+        predicate: &ColumnPredicate,
         positions: &[u16],
         kept: &mut Vec<u16>,
     ) -> ExecResult<()> {
         let (flavour, rows) = (scan.flavour, self.vector.clone());
-        self.read_filter(scan, filter, |block, test| {
+        self.read_tested(scan, predicate, |block, test| {
             let rows = rows.clone();
             match test {
-                FilterTest::Restriction(restriction) => {
+                BlockTest::Restriction(restriction) => {
                     kernel::select_at(block, flavour, restriction, rows, positions, kept)
                 }
-                FilterTest::Entries(entries) => {
+                BlockTest::Entries(entries) => {
                     entries.select_at(block, flavour, rows, positions, kept)
                 }
-                FilterTest::Strings(test) => {
+                BlockTest::Strings(test) => {
                     kernel::select_strings_at(block, flavour, test, rows, positions, kept)
                 }
             }
         })
     }
 
-    /// Reads the column of a filter; `evaluate` gets its block and what is to be evaluated.
-    fn read_filter(
+    /// Reads the column of a predicate; `evaluate` gets its block and what is to be evaluated.
+    fn read_tested(
         &mut self,
         scan: &PreparedScan,
-        filter: usize,
-        mut evaluate: impl FnMut(&Block<'_>, FilterTest<'_>) -> Result<(), BlockError>,
+        predicate: &ColumnPredicate,
+        mut evaluate: impl FnMut(&Block<'_>, BlockTest<'_>) -> Result<(), BlockError>,
     ) -> ExecResult<()> {
-        let predicate = &scan.filters[filter].predicate;
         self.read(scan, predicate.column, |open, _| {
             let block = open.handle.block()?;
             let strings = match &predicate.predicate {
                 ScanPredicate::Restriction(restriction) => {
-                    return evaluate(&block, FilterTest::Restriction(restriction));
+                    return evaluate(&block, BlockTest::Restriction(restriction));
                 }
                 ScanPredicate::Strings(strings) => strings,
             };
-            let known = open.entries.iter().position(|(index, _)| *index == filter);
+            let known = open.entries.iter().position(|(known, _)| known == strings);
             let at = match known {
                 Some(at) => at,
                 None => {
                     let entries = kernel::EntrySet::new(&block, &|value| (strings.test())(value))?;
-                    open.entries.push((filter, entries));
+                    open.entries.push((strings.clone(), entries));
                     open.entries.len() - 1
                 }
             };
             match &open.entries[at].1 {
-                Some(entries) => evaluate(&block, FilterTest::Entries(entries)),
-                None => evaluate(&block, FilterTest::Strings(&|value| (strings.test())(value))),
+                Some(entries) => evaluate(&block, BlockTest::Entries(entries)),
+                None => evaluate(&block, BlockTest::Strings(&|value| (strings.test())(value))),
             }
         })
     }

@@ -3,14 +3,17 @@
 //! They are hints, since the join looks at each key again, and no part of what the query reads:
 //! only the plan's predicates are.
 //!
+//! Keys that all lie in a range are asked for first by that range, on encoded values, in turn with the
+//! plan's predicates; what is left is then looked up.
+//!
 //! # Concurrency
 //! Filters are registered before the scan is shared; what they know is there when the scan's
 //! pipeline begins.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use nacre_column::{Bound, Restriction, Sma};
+use nacre_column::{Bound, Constant, Restriction, Sma};
 
 use super::filter::ScanFilter;
 use super::predicate::ColumnPredicate;
@@ -20,6 +23,9 @@ use crate::vector::{BitVector, ColumnVector};
 pub(crate) trait KeySet: Send + Sync + fmt::Debug {
     /// Whether a key may lie from `min` to `max`.
     fn overlaps(&self, min: i128, max: i128) -> bool;
+
+    /// Returns the least and the greatest key; `None` if that is not known.
+    fn range(&self) -> Option<(i128, i128)>;
 
     /// Whether [`KeySet::select`] costs little enough to be called for each vector.
     fn is_selective(&self) -> bool;
@@ -36,6 +42,8 @@ pub(super) struct LateFilter {
     pub(super) keys: Arc<dyn KeySet>,
     /// Whether it rests, as a hint that leaves out nulls does.
     pub(super) rest: ScanFilter,
+    /// The hint that a key lies between the least and the greatest, made when it is first wanted.
+    range: OnceLock<Option<ScanFilter>>,
 }
 
 impl LateFilter {
@@ -43,7 +51,19 @@ impl LateFilter {
     pub(super) fn new(output: usize, column: usize, keys: Arc<dyn KeySet>) -> Self {
         let predicate = ColumnPredicate::restriction(column, Restriction::IsNotNull);
         let rest = ScanFilter::new(ColumnPredicate { is_hint: true, ..predicate });
-        Self { output, keys, rest }
+        Self { output, keys, rest, range: OnceLock::new() }
+    }
+
+    /// Returns the hint that a key lies between the least and the greatest.
+    pub(super) fn range(&self) -> Option<&ScanFilter> {
+        let make = || {
+            let (low, high) = self.keys.range()?;
+            let (low, high) = (Constant::Int(low), Constant::Int(high));
+            let between = Restriction::Between { low, high };
+            let predicate = ColumnPredicate::restriction(self.rest.predicate.column, between);
+            Some(ScanFilter::new(ColumnPredicate { is_hint: true, ..predicate }))
+        };
+        self.range.get_or_init(make).as_ref()
     }
 
     /// Whether a chunk with these aggregates may have one of the keys.

@@ -7,11 +7,13 @@
 
 use std::sync::Arc;
 
-use nacre_column::kernel;
+use nacre_column::{Sma, kernel};
 
 use super::decode::WantedRows;
+use super::filter::ScanFilter;
 use super::frozen::FrozenMorsel;
 use super::late::LateFilter;
+use super::predicate::ColumnPredicate;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
 use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector};
@@ -24,6 +26,41 @@ pub(super) enum LeftRows {
     Many(SelectionVector),
     /// Positions, ascending.
     Few(Vec<u16>),
+}
+
+/// A filter that a chunk needs.
+#[derive(Debug)]
+pub(super) enum ChunkFilter {
+    /// By index in the scan.
+    Predicate(usize),
+    /// The range of the keys of a join above.
+    KeyRange(Arc<LateFilter>),
+}
+
+impl ChunkFilter {
+    /// Returns the filters that a chunk with these aggregates needs, the sharpest first.
+    pub(super) fn all(
+        scan: &PreparedScan,
+        late: &[Arc<LateFilter>],
+        sma: impl Fn(usize) -> Sma,
+    ) -> Vec<Self> {
+        let predicates = (0..scan.filters.len()).map(Self::Predicate);
+        let ranges = late.iter().map(|filter| Self::KeyRange(Arc::clone(filter)));
+        let mut filters: Vec<Self> = predicates.chain(ranges).collect();
+        filters.retain(|filter| {
+            let filter = filter.of(scan);
+            filter.is_some_and(|one| !one.is_proven_by(&sma(one.predicate.column)))
+        });
+        filters.sort_by_key(|filter| filter.of(scan).map(ScanFilter::pass_rate));
+        filters
+    }
+
+    fn of<'f>(&'f self, scan: &'f PreparedScan) -> Option<&'f ScanFilter> {
+        match self {
+            Self::Predicate(index) => scan.filters.get(*index),
+            Self::KeyRange(late) => late.range(),
+        }
+    }
 }
 
 /// Buffers that are kept from vector to vector.
@@ -44,7 +81,7 @@ impl SelectRoom {
         &mut self,
         morsel: &mut FrozenMorsel,
         scan: &PreparedScan,
-        filters: &[usize],
+        filters: &[ChunkFilter],
         late: &[Arc<LateFilter>],
     ) -> ExecResult<Option<LeftRows>> {
         let rows = morsel.vector.len();
@@ -52,15 +89,14 @@ impl SelectRoom {
             Some(bits) => self.left_of(bits),
             None => Some(LeftRows::All),
         };
-        for &index in filters {
+        for filter in filters {
             let Some(before) = left else { return Ok(None) };
-            let filter = &scan.filters[index];
-            if filter.is_resting() {
+            let Some(filter) = filter.of(scan).filter(|filter| !filter.is_resting()) else {
                 left = Some(before);
                 continue;
-            }
+            };
             let count = before.count(rows);
-            left = self.narrow(morsel, scan, index, before)?;
+            left = self.narrow(morsel, scan, &filter.predicate, before)?;
             filter.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
         }
         for filter in late {
@@ -86,21 +122,21 @@ impl SelectRoom {
         self.positions.push(positions);
     }
 
-    /// Evaluates a filter on the rows that are left.
+    /// Evaluates a predicate on the rows that are left.
     fn narrow(
         &mut self,
         morsel: &mut FrozenMorsel,
         scan: &PreparedScan,
-        filter: usize,
+        predicate: &ColumnPredicate,
         left: LeftRows,
     ) -> ExecResult<Option<LeftRows>> {
         if let LeftRows::Few(positions) = left {
             let mut kept = self.take_positions();
-            morsel.select_at(scan, filter, &positions, &mut kept)?;
+            morsel.select_at(scan, predicate, &positions, &mut kept)?;
             self.give_back(positions);
             return Ok(self.few(kept));
         }
-        morsel.select(scan, filter, &mut self.words)?;
+        morsel.select(scan, predicate, &mut self.words)?;
         let bits = BitVector::from_words(std::mem::take(&mut self.words), morsel.vector.len());
         Ok(self.and(left, bits))
     }

@@ -13,7 +13,7 @@ use super::decode::WantedRows;
 use super::frozen::FrozenMorsel;
 use super::hot::HotMorsel;
 use super::late::LateFilter;
-use super::left_rows::{LeftRows, SelectRoom};
+use super::left_rows::{ChunkFilter, LeftRows, SelectRoom};
 use super::morsel::ScanMorsel;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
@@ -34,7 +34,7 @@ pub(crate) struct MorselScanner {
     /// Rows of the chunk that the morsel ends at.
     end: usize,
     /// Filters that this chunk needs, the sharpest first.
-    filters: Vec<usize>,
+    filters: Vec<ChunkFilter>,
     /// Those of joins above that are worth asking.
     late: Vec<Arc<LateFilter>>,
     /// The part of a vector, in hundredths, below which the rows that are left are gathered.
@@ -55,14 +55,11 @@ impl MorselScanner {
         let column_count = scan.snapshot.table().schema().columns.len();
         let is_wanted = scan.is_wanted(morsel.chunk);
         let start = if is_wanted { morsel.rows.start } else { morsel.rows.end };
-        let mut filters: Vec<usize> = (0..scan.filters.len()).collect();
+        let mut late = scan.late();
+        let mut filters = Vec::new();
         let source = match scan.frozen.get(morsel.chunk) {
             Some(chunk) => {
-                filters.retain(|index| {
-                    let filter = &scan.filters[*index];
-                    !filter.is_proven_by(chunk.sma(filter.predicate.column))
-                });
-                filters.sort_by_key(|index| scan.filters[*index].pass_rate());
+                filters = ChunkFilter::all(scan, &late, |column| *chunk.sma(column));
                 let place = scan.places[morsel.chunk];
                 MorselSource::Frozen(FrozenMorsel::new(chunk, place, column_count, start))
             }
@@ -72,7 +69,7 @@ impl MorselScanner {
             }
         };
         let has_strings = scan.columns.iter().any(|one| one.vector_type == VectorType::Bytes);
-        let late = scan.late().into_iter().filter(|filter| filter.keys.is_selective()).collect();
+        late.retain(|filter| filter.keys.is_selective());
         Self {
             source,
             end: morsel.rows.end,

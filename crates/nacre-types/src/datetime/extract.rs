@@ -176,9 +176,25 @@ impl SqlDate {
             Ok(infinite(field, self == Self::INFINITY))
         }
     }
+
+    /// Returns a field that is a whole number of each date; `None` for others, and of infinities.
+    pub fn whole_field(self, field: DatetimeField) -> Option<i64> {
+        calendar_field(self.civil()?, field)
+    }
 }
 
 impl SqlTimestamp {
+    /// Returns a field that is a whole number of each timestamp; `None` for others, and of
+    /// infinities.
+    pub fn whole_field(self, field: DatetimeField) -> Option<i64> {
+        let (date, micros) = self.civil()?;
+        match field {
+            DatetimeField::Minute => Some(CivilTime::from_micros(micros).minute.into()),
+            DatetimeField::Hour => Some(CivilTime::from_micros(micros).hour.into()),
+            field => calendar_field(date, field),
+        }
+    }
+
     /// Returns a field of a `timestamp`; `None` is null.
     ///
     /// # Errors
