@@ -25,6 +25,11 @@ impl BindError {
         Self::new("0A000", format!("not supported: {what}"), range)
     }
 
+    /// Makes an error for a query that is larger than a bound of the planner.
+    pub fn too_large(what: impl Into<String>, range: SourceRange) -> Self {
+        Self::new("54000", what, range)
+    }
+
     /// Makes an error of a value that is written at `range`.
     pub fn of_value(error: &ValueError, range: SourceRange) -> Self {
         Self { sql_state: error.sql_state(), text: error.text().clone(), range: Some(range) }

@@ -216,8 +216,12 @@ impl Binder<'_> {
         })?;
         self.table_count += 1;
         let columns = self.columns.len() + definition.columns.len();
-        if self.table_count > TABLES_MAX || columns > COLUMNS_MAX {
-            return Err(BindError::not_supported("this many tables in one query", range));
+        if self.table_count > TABLES_MAX {
+            let what = format!("a query can read at most {TABLES_MAX} tables");
+            return Err(BindError::too_large(what, range));
+        }
+        if columns > COLUMNS_MAX {
+            return Err(self.too_many_columns(range));
         }
         let renamed = alias.map_or(&[][..], |alias| &alias.columns);
         let alias_name = alias.and_then(|alias| alias.name.as_ref());

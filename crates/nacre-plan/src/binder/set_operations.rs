@@ -195,8 +195,10 @@ impl Binder<'_> {
         if inputs.len() == 1 {
             self.set_operation_count += 1;
             if self.set_operation_count > SET_OPERATIONS_MAX {
-                let what = "this many set operations in one query";
-                return Err(BindError::not_supported(what, link.range));
+                let what = format!(
+                    "a query can have at most {SET_OPERATIONS_MAX} set operations in a row"
+                );
+                return Err(BindError::too_large(what, link.range));
             }
         }
         inputs.push(right);

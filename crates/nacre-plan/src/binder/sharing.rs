@@ -134,7 +134,7 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<BoundQuery, BindError> {
         if self.columns.len() + shared.outputs.len() > COLUMNS_MAX {
-            return Err(BindError::not_supported("this many columns in one query", range));
+            return Err(self.too_many_columns(range));
         }
         let (mut columns, mut outputs) = (Vec::new(), Vec::new());
         for (position, output) in shared.outputs.iter().enumerate() {

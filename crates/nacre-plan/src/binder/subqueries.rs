@@ -22,7 +22,7 @@ use crate::properties::{has_open_order, never_fails};
 
 /// Queries that one may be made of, with those of WITH as often as they are read: names that are
 /// read twice, by others that are read twice, double with each level.
-const QUERIES_MAX: usize = 1_000;
+const QUERIES_MAX: usize = 2_000;
 
 /// Deepest nesting of queries: each level takes some kilobytes of stack.
 const QUERY_DEPTH_MAX: usize = 32;
@@ -55,8 +55,12 @@ impl Binder<'_> {
     /// Binds a query with all that stands before and behind it.
     pub(super) fn bind_query(&mut self, query: &QueryExpression) -> Result<BoundQuery, BindError> {
         self.query_count += 1;
-        if self.query_count > QUERIES_MAX || self.query_depth == QUERY_DEPTH_MAX {
-            return Err(BindError::not_supported("this many queries in one", query.range));
+        if self.query_count > QUERIES_MAX {
+            let what = format!("a query can be made of at most {QUERIES_MAX} queries");
+            return Err(BindError::too_large(what, query.range));
+        }
+        if self.query_depth == QUERY_DEPTH_MAX {
+            return Err(BindError::not_supported("queries nested this deep", query.range));
         }
         self.query_depth += 1;
         let outer = self.common.len();

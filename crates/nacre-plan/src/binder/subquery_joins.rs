@@ -442,7 +442,7 @@ impl Binder<'_> {
         for mut condition in conditions {
             // Copies of queries that are made of copies.
             if self.columns.len() > COLUMNS_MAX {
-                return Err(BindError::not_supported("this many subqueries", test.range));
+                return Err(self.too_many_columns(test.range));
             }
             let (copy, renaming) = root.with_new_columns(&mut self.columns);
             condition.rename(&renaming);

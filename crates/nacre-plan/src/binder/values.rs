@@ -165,6 +165,12 @@ impl Binder<'_> {
         self.finish_select(&plain_core(query.range), query, root, targets, order, &scope)
     }
 
+    /// Makes the error of a query whose tables and operators have too many columns.
+    pub(super) fn too_many_columns(&self, range: SourceRange) -> BindError {
+        let what = format!("a query can have at most {COLUMNS_MAX} columns in all its tables");
+        BindError::too_large(what, range)
+    }
+
     /// Adds a column that an operator makes.
     pub(super) fn add_query_column(
         &mut self,
@@ -173,7 +179,7 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ColumnId, BindError> {
         if self.columns.len() >= COLUMNS_MAX {
-            return Err(BindError::not_supported("this many columns in one query", range));
+            return Err(self.too_many_columns(range));
         }
         let (name, source) = (name.to_owned(), ColumnSource::Computed);
         Ok(self.columns.add(QueryColumn { name, sql_type, is_nullable: true, source }))

@@ -22,6 +22,9 @@ use crate::properties::never_fails;
 /// Expressions of columns that others are put into.
 const EXPRESSIONS_MAX: usize = 1_000;
 
+/// Expressions of all columns that go up together: each operator that they pass looks at them.
+const RAISED_MAX: usize = 5_000;
+
 /// Computes columns that may fail as far up as they go.
 pub(super) fn merge_columns(mut operator: RelationalOperator) -> RelationalOperator {
     for input in operator.inputs_mut() {
@@ -53,8 +56,10 @@ fn merge_into_columns(
     mut columns: Vec<ComputedColumn>,
 ) -> RelationalOperator {
     let (below, mut raised) = split_columns(input);
-    let count = |one: &ComputedColumn| one.value.count_replaced(&raised);
-    if columns.iter().map(count).fold(0, usize::saturating_add) > EXPRESSIONS_MAX {
+    let merged = columns.iter().map(|one| one.value.count_replaced(&raised));
+    let merged = merged.fold(0, usize::saturating_add);
+    let carried = raised.iter().map(|one| one.value.count()).fold(0, usize::saturating_add);
+    if merged > EXPRESSIONS_MAX || merged.saturating_add(carried) > RAISED_MAX {
         return with_computed(with_computed(below, raised), columns);
     }
     columns.iter_mut().for_each(|one| one.value.replace_columns(&raised));
