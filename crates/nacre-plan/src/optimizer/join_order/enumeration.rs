@@ -101,19 +101,30 @@ fn lowest(set: LeafBits) -> usize {
     set.trailing_zeros() as usize
 }
 
-/// Returns the leaves of a set, ascending.
-fn members(mut set: LeafBits) -> impl DoubleEndedIterator<Item = usize> {
-    let mut all = Vec::with_capacity(set.count_ones() as usize);
-    while set != 0 {
-        all.push(lowest(set));
-        set &= set - 1;
+/// The leaves of a set, ascending.
+struct SetMembers(LeafBits);
+
+impl Iterator for SetMembers {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let first = (self.0 != 0).then(|| lowest(self.0))?;
+        self.0 &= self.0 - 1;
+        Some(first)
     }
-    all.into_iter()
+}
+
+impl DoubleEndedIterator for SetMembers {
+    fn next_back(&mut self) -> Option<usize> {
+        let last = self.0.checked_ilog2()? as usize;
+        self.0 &= !bit(last);
+        Some(last)
+    }
 }
 
 impl PairEnumeration {
     fn neighbors_of(&self, set: LeafBits, excluded: LeafBits) -> LeafBits {
-        members(set).fold(0, |all, leaf| all | self.neighbors[leaf]) & !set & !excluded
+        SetMembers(set).fold(0, |all, leaf| all | self.neighbors[leaf]) & !set & !excluded
     }
 
     /// Names all connected sets that extend `set` without `excluded`: as the second of a pair with
@@ -136,7 +147,7 @@ impl PairEnumeration {
     fn add_complements(&mut self, set: LeafBits) -> Option<()> {
         let excluded = up_to(lowest(set)) | set;
         let around = self.neighbors_of(set, excluded);
-        for start in members(around).rev() {
+        for start in SetMembers(around).rev() {
             self.add_pair(set, bit(start))?;
             self.grow(bit(start), excluded | (up_to(start) & around), Some(set))?;
         }
@@ -175,7 +186,10 @@ pub(super) fn cheapest_steps(
     };
     let pairs = enumerate_pairs(part.iter().map(bits).collect(), PAIRS_MAX)?;
     let mut trees = TreeTable::default();
+    // By leaf of the graph; 0 for those of other parts.
+    let mut bit_of = vec![0; graph.leaves.len()];
     for (own, leaf) in part.iter().enumerate() {
+        bit_of[*leaf] = bit(own);
         let rows = graph.leaves[*leaf].rows;
         trees.insert(bit(own), CheapestTree { cost: 0.0, rows, inputs: None });
     }
@@ -185,9 +199,7 @@ pub(super) fn cheapest_steps(
         let set = one | other;
         let known = trees.get(&set);
         let rows = known.map(|tree| tree.rows);
-        let rows = rows.unwrap_or_else(|| {
-            graph.rows_of(&|leaf| local(&leaf).is_some_and(|own| set & bit(own) != 0))
-        });
+        let rows = rows.unwrap_or_else(|| graph.rows_of(&|leaf| set & bit_of[leaf] != 0));
         let cost = inputs_cost + rows;
         if known.is_none_or(|known| cost < known.cost * CHEAPER_BELOW) {
             trees.insert(set, CheapestTree { cost, rows, inputs: Some((one, other)) });
@@ -226,7 +238,7 @@ mod tests {
     fn is_connected(neighbors: &[LeafBits], set: LeafBits) -> bool {
         let mut seen = bit(lowest(set));
         loop {
-            let more = members(seen).fold(seen, |all, leaf| all | (neighbors[leaf] & set));
+            let more = SetMembers(seen).fold(seen, |all, leaf| all | (neighbors[leaf] & set));
             if more == seen {
                 return seen == set;
             }
@@ -264,7 +276,7 @@ mod tests {
                     let are_sets = one & other == 0
                         && is_connected(&neighbors, one)
                         && is_connected(&neighbors, other);
-                    let are_joined = members(one).any(|leaf| neighbors[leaf] & other != 0);
+                    let are_joined = SetMembers(one).any(|leaf| neighbors[leaf] & other != 0);
                     expected += usize::from(are_sets && are_joined);
                 }
             }
