@@ -220,8 +220,8 @@ fn report_workload(
     }
     let mean = (ratios.iter().sum::<f64>() / ratios.len().max(1) as f64).exp();
     setup.console.line(format_args!(
-        "   {} of {queries} planned by Nacre: median {:.0} us, longest {:.0} us; geometric mean of the \
-         ratios {mean:.2}",
+        "   {} of {queries} planned by Nacre: median {:.0} us, longest {:.0} us; geometric mean of \
+         the ratios {mean:.2}",
         plans.len(),
         microseconds(middle),
         microseconds(longest),

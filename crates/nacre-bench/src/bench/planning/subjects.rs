@@ -19,8 +19,10 @@ const RELATIONS_MAX: usize = 14;
 
 /// Bytes of the query whose conditions are many.
 const CONDITIONS_BYTES: usize = 64 << 10;
+const CONDITIONS_BYTES_QUICK: usize = 8 << 10;
 /// Constants of the query that has a long list of them.
 const CONSTANTS: usize = 10_000;
+const CONSTANTS_QUICK: usize = 1_000;
 
 /// A query that is planned.
 pub(super) struct PlannedQuery {
@@ -127,11 +129,14 @@ pub(super) async fn shape_group(setup: &Setup) -> Result<PlanningGroup> {
             PlannedQuery::new(&title, structure.to_owned(), &parameters, sql.into())
         }));
     }
-    let parameters = format!("bytes={CONDITIONS_BYTES}");
-    let sql = many_conditions();
+    let (bytes, constants) = if setup.is_quick {
+        (CONDITIONS_BYTES_QUICK, CONSTANTS_QUICK)
+    } else {
+        (CONDITIONS_BYTES, CONSTANTS)
+    };
+    let (parameters, sql) = (format!("bytes={bytes}"), many_conditions(bytes));
     queries.push(PlannedQuery::new("AND", "and".to_owned(), &parameters, sql.into()));
-    let parameters = format!("constants={CONSTANTS}");
-    let sql = many_constants();
+    let (parameters, sql) = (format!("constants={constants}"), many_constants(constants));
     queries.push(PlannedQuery::new("IN", "in".to_owned(), &parameters, sql.into()));
     Ok(PlanningGroup { title: "Other shapes".to_owned(), workload: None, nacre, queries })
 }
@@ -192,21 +197,22 @@ fn key_edges(count: usize) -> Vec<String> {
     (2..=count).map(|relation| format!("r1.id = r{relation}.id")).collect()
 }
 
-fn many_conditions() -> String {
+/// Returns a query of at most so many bytes.
+fn many_conditions(bytes_max: usize) -> String {
     let mut sql = "SELECT sum(k1) FROM r14 WHERE id > 0".to_owned();
     let mut number = 0;
     loop {
         number += 1;
         let condition = format!(" AND k{} <> {}", 1 + number % RELATIONS_MAX, 1_000 + number);
-        if sql.len() + condition.len() > CONDITIONS_BYTES {
+        if sql.len() + condition.len() > bytes_max {
             return sql;
         }
         sql.push_str(&condition);
     }
 }
 
-fn many_constants() -> String {
-    let constants: Vec<String> = (1..=CONSTANTS).map(|one| (3 * one).to_string()).collect();
+fn many_constants(count: usize) -> String {
+    let constants: Vec<String> = (1..=count).map(|one| (3 * one).to_string()).collect();
     format!("SELECT sum(k1) FROM r14 WHERE id IN ({})", constants.join(", "))
 }
 
@@ -227,8 +233,8 @@ mod tests {
 
     #[test]
     fn long_texts_are_as_long_as_they_say() {
-        let conditions = many_conditions().len();
+        let conditions = many_conditions(CONDITIONS_BYTES).len();
         assert!((CONDITIONS_BYTES - 64..=CONDITIONS_BYTES).contains(&conditions), "{conditions}");
-        assert_eq!(many_constants().matches(',').count(), CONSTANTS - 1);
+        assert_eq!(many_constants(500).matches(',').count(), 499);
     }
 }

@@ -79,6 +79,9 @@ fn enumerate_pairs(
     neighbors: Vec<LeafBits>,
     pairs_max: usize,
 ) -> Option<Vec<(LeafBits, LeafBits)>> {
+    if clique_pairs(&neighbors).is_some_and(|pairs| pairs > pairs_max as u128) {
+        return None;
+    }
     let count = neighbors.len();
     let mut enumeration = PairEnumeration { neighbors, pairs: Vec::new(), pairs_max };
     for start in (0..count).rev() {
@@ -86,6 +89,15 @@ fn enumerate_pairs(
         enumeration.grow(bit(start), up_to(start), None)?;
     }
     Some(enumeration.pairs)
+}
+
+/// Returns how many pairs leaves have that are joined each with each: half of the ways to put each
+/// of them into one of two sets or into none, without those where a set is empty. `None` if they
+/// are not.
+fn clique_pairs(neighbors: &[LeafBits]) -> Option<u128> {
+    let count = neighbors.len() as u32;
+    let is_clique = neighbors.iter().all(|around| around.count_ones() + 1 == count);
+    is_clique.then(|| (3_u128.pow(count) + 1 - 2_u128.pow(count + 1)) / 2)
 }
 
 fn bit(leaf: usize) -> LeafBits {
@@ -292,6 +304,9 @@ mod tests {
         };
         assert_eq!(enumerate_pairs(clique(10), PAIRS_MAX).unwrap().len(), 28_501);
         assert_eq!(enumerate_pairs(clique(11), PAIRS_MAX).unwrap().len(), 86_526);
+        assert_eq!(clique_pairs(&clique(11)), Some(86_526));
+        assert_eq!(clique_pairs(&clique(12)), Some(261_625));
+        assert_eq!(clique_pairs(&[0b10, 0b101, 0b10]), None);
         assert!(enumerate_pairs(clique(12), PAIRS_MAX).is_none());
         assert!(enumerate_pairs(clique(64), PAIRS_MAX).is_none());
     }

@@ -70,8 +70,8 @@ pub(super) struct QueryGraph {
     pub(super) classes: Vec<GraphClass>,
     /// For each leaf its neighbours by equalities.
     pub(super) neighbors: Vec<BTreeSet<usize>>,
-    /// Logarithms of the selectivities of conditions that are of no class, with the leaves that they
-    /// need.
+    /// Logarithms of the selectivities of conditions that are of no class, with the leaves that
+    /// they need.
     pub(super) other_selectivities: Vec<(Vec<usize>, f64)>,
     /// Logarithms of the rows of leaves, and by class of the values of its leaves: a set is
     /// estimated many thousand times.
