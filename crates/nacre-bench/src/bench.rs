@@ -9,6 +9,7 @@
 //! | `mvcc` | what do versions cost those who scan, write and commit? |
 //! | `open` | how soon does a new process answer, and how many bytes lie on the media? |
 //! | `pcr` | what do replicas in other formats give to readers, what do they cost an appender? |
+//! | `planning` | how long does it take to plan queries, next to DataFusion? |
 //! | `recovery` | how soon after a kill is there service, and how soon do indexes find rows? |
 //! | `server` | what do programs of PostgreSQL get from our server, next to PostgreSQL's? |
 //! | `ssb` | what do they give to the 13 queries of the star schema benchmark? |
@@ -20,8 +21,10 @@
 mod clickbench;
 mod duckdb;
 mod estimates;
+mod explained;
 mod first_lookup;
 mod formats;
+mod fresh_rows;
 mod limits;
 mod load;
 mod mvcc;
@@ -31,6 +34,7 @@ mod parquet;
 mod pcr;
 mod peers;
 mod pgbench;
+mod planning;
 mod postgres;
 pub(crate) mod recovery;
 mod served;
@@ -51,9 +55,10 @@ use crate::report::{Console, Report};
 use crate::workspace::Workspace;
 
 pub use peers::PeerEngine;
+pub use tpch::TpchMeasure;
 
 /// The benchmarks that [`run`] knows.
-pub const NAMES: [&str; 14] = [
+pub const NAMES: [&str; 15] = [
     "clickbench",
     "formats",
     "limits",
@@ -61,6 +66,7 @@ pub const NAMES: [&str; 14] = [
     "mvcc",
     "open",
     "pcr",
+    "planning",
     "recovery",
     "server",
     "ssb",
@@ -96,9 +102,9 @@ pub struct BenchArgs {
     pub threads: Option<usize>,
     /// `clickbench`, `ssb`, `tpcds` and `tpch`: engines next to which the queries are measured.
     pub peers: Vec<PeerEngine>,
-    /// `tpch`: measures the estimates of joins instead of times.
-    pub has_estimates: bool,
-    /// `tpcds`: the folder of its tables, rows and queries.
+    /// What `tpch` measures.
+    pub tpch: TpchMeasure,
+    /// `planning` and `tpcds`: the folder of TPC-DS: its tables, rows and queries.
     pub folder: Option<PathBuf>,
     /// `tpcds`: whether the folder is to be filled, not measured.
     pub is_preparation: bool,
@@ -111,7 +117,7 @@ struct Setup {
     values: Option<u64>,
     threads: usize,
     peers: Vec<PeerEngine>,
-    has_estimates: bool,
+    tpch: TpchMeasure,
     folder: Option<PathBuf>,
     is_preparation: bool,
     is_quick: bool,
@@ -142,7 +148,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
         values: args.values,
         threads: args.threads.unwrap_or(hardware_threads).max(1),
         peers: args.peers.clone(),
-        has_estimates: args.has_estimates,
+        tpch: args.tpch,
         folder: args.folder.clone(),
         is_preparation: args.is_preparation,
         is_quick: args.is_quick,
@@ -174,6 +180,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
             "limits" => limits::run(&setup, &mut report).await,
             "load" => load::run(&setup, &mut report).await,
             "open" => open::run(&setup, &mut report).await,
+            "planning" => planning::run(&setup, &mut report).await,
             "recovery" => recovery::run(&setup, &mut report).await,
             "ssb" => ssb::run(&setup, &mut report).await,
             "tpcds" => tpcds::run(&setup, &mut report).await,
@@ -196,6 +203,10 @@ fn check(args: &BenchArgs, scale_factor: f64) -> Result<()> {
         }
         "limits" | "load" | "tpch" => crate::tpch::check_scale_factor(scale_factor),
         "ssb" => crate::ssb::check_scale_factor(scale_factor),
+        "planning" => {
+            crate::tpch::check_scale_factor(scale_factor)?;
+            crate::ssb::check_scale_factor(scale_factor)
+        }
         _ => Ok(()),
     }
 }
@@ -208,7 +219,8 @@ mod tests {
     fn unknown_benchmark_is_told_the_known_ones() {
         let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
         let message = "there is no benchmark speed: choose one of clickbench, formats, limits, \
-                       load, mvcc, open, pcr, recovery, server, ssb, tatp, tpcc, tpcds, tpch";
+                       load, mvcc, open, pcr, planning, recovery, server, ssb, tatp, tpcc, tpcds, \
+                       tpch";
         assert_eq!(error.to_string(), message);
     }
 
@@ -335,6 +347,33 @@ mod tests {
         let expected =
             ["q01", "q02"].map(|query| format!("query/tpcds-{query}/nacre/sf=0.5,threads=1"));
         assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn planning_is_measured_by_step_next_to_the_baseline() {
+        let ids = smoke("planning", None, Some(0.01), 1);
+        for step in ["parse", "bind", "optimize", "lower", "plan", "explain"] {
+            for query in ["tpch-q22", "ssb-q4.3"] {
+                assert_has(&ids, &format!("{step}/{query}/nacre/sf=0.01"));
+            }
+            assert_has(&ids, &format!("{step}/clique/nacre/relations=12"));
+            assert_has(&ids, &format!("{step}/point/nacre/"));
+        }
+        for id in ["plan/tpch-median/", "plan/tpch-max/", "changed-plans/tpch/", "explain/in/"] {
+            assert_has(&ids, id);
+        }
+    }
+
+    #[test]
+    fn fresh_rows_are_measured_next_to_frozen_ones() {
+        let (name, threads, scale_factor) = ("tpch".into(), Some(1), Some(0.01));
+        let tpch = TpchMeasure::FreshRows;
+        let args = BenchArgs { name, scale_factor, threads, tpch, ..BenchArgs::default() };
+        let ids = smoke_with(BenchArgs { is_quick: true, ..args });
+        assert_eq!(ids.len(), 2 * 23);
+        for id in ["query/tpch-q01-one-row/", "query/tpch-geomean-fresh-tenth/nacre/sf=0.01,"] {
+            assert_has(&ids, id);
+        }
     }
 
     #[test]

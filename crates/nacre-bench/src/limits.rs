@@ -7,7 +7,7 @@
 //! Held as an engine must hold them: decimals are 64-bit integers of cents whatever their values,
 //! strings are bytes, nothing is compressed, sorted, partitioned or computed before. What the
 //! kernels may do and an engine may not: they know that customers and parts have dense keys, and
-//! they have an index for each primary key they look up ([`KeyIndex`]), which is made before.
+//! for each primary key that they look up a [`PrimaryKeyIndex`] is made before.
 //!
 //! # Source
 //! [Muehlbauer16 8.3]: the eight queries and their plans. Differs: integers instead of floating
@@ -33,5 +33,5 @@ mod texts;
 pub(crate) use arrays::TpchArrays;
 pub(crate) use bandwidth::read_bandwidth;
 pub(crate) use cycles::CycleCounter;
-pub(crate) use kernel::{KERNELS, Kernel, KernelRun};
-use key_index::KeyIndex;
+pub(crate) use kernel::{KERNELS, KernelRun, QueryKernel};
+use key_index::PrimaryKeyIndex;

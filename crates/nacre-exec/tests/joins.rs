@@ -17,14 +17,15 @@ use nacre_exec::plan::{
     PhysicalPlan, PlanNode, SortKey, SortNode,
 };
 use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
-use nacre_store::Table;
+use nacre_store::{IsolationLevel, Table, ValueRef};
 use support::joins::{
     ALL, KINDS, MODE_DIFFERS, MONEY_IS_LESS, Scalars, Sides, as_bytes, count_and_sum, expected,
     ids, is_equal, join, keys, multiples, never, node, numbers, one_key, rows, store,
     with_remainder,
 };
 use support::{
-    FLAG, FLOAT, ID, MODE, SMALL, SeededRandom, TEXT, WIDE, pool, rows_of, run, scan, sorted, table,
+    FLAG, FLOAT, ID, MODE, SMALL, SeededRandom, TEXT, WIDE, insert, pool, row, rows_of, run, scan,
+    sorted, table,
 };
 
 #[test]
@@ -460,6 +461,38 @@ fn scan_leaves_out_rows_whose_key_the_build_side_lacks() {
         // The scan of the probe side hands on what the joins may want.
         assert_eq!(read < 10_000, kept, "{kind:?} {other:?}: {read}");
         assert_eq!(report.scans.last().unwrap().rows_read, rows_read, "{kind:?} {other:?}");
+    }
+}
+
+#[test]
+fn scan_leaves_out_hot_rows_whose_key_the_build_side_lacks() {
+    let store = store();
+    let (few, many) = (ids(&store, "few", 100), ids(&store, "many", 50));
+    let rows: Vec<_> = (50..40_000).map(|id| row(id, 5)).collect();
+    let inserted = insert(&store, &many, &rows);
+    // A row with versions is not asked for its key.
+    let mut writer = store.begin(IsolationLevel::RepeatableRead);
+    writer.update(&many, inserted[30_000 - 50], &[(ID, ValueRef::Int(7))]).unwrap();
+    for (snapshot, partners) in [
+        (store.begin(IsolationLevel::RepeatableRead).table_snapshot(&many), 100),
+        (writer.table_snapshot(&many), 101),
+    ] {
+        let build = scan(&few.snapshot(), &[ID], Vec::new());
+        for columns in [vec![ID], vec![TEXT, MODE, ID, SMALL]] {
+            let key = columns.iter().position(|column| *column == ID).unwrap();
+            let probe = scan(&snapshot, &columns, Vec::new());
+            let joined = join(PairingKind::Inner, probe, build.clone(), one_key(key, 0));
+            let plan = count_and_sum(node(joined), key);
+            let mut stream =
+                pool(1).execute(PhysicalPlan { root: plan }, QueryOptions::default()).unwrap();
+            let found = rows_of(&stream.collect_batches().unwrap());
+            let sum = (0..100).sum::<i128>() + if partners > 100 { 7 } else { 0 };
+            assert_eq!(found, numbers(&[partners, sum]));
+            let report = stream.report();
+            let scan =
+                report.pipelines.iter().rfind(|one| one[0].name == "scan").unwrap()[0].clone();
+            assert!(scan.rows_out < 200, "{}", scan.rows_out);
+        }
     }
 }
 

@@ -6,17 +6,16 @@
 
 mod support;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nacre_column::{CompareOp, Constant, Flavour, Restriction};
 use nacre_exec::StringPredicate;
 use nacre_exec::plan::{ColumnPredicate, PlanNode};
 use nacre_exec::value::ScalarValue;
-use nacre_store::{IsolationLevel, OpenOptions, RowId, Store, Table, Value};
+use nacre_store::{IsolationLevel, OpenOptions, Store, Value};
 use support::{
-    FLAG, FLOAT, ID, MODE, MONEY, Row, SMALL, SeededRandom, TEXT, WIDE, pool, pool_with, row, run,
-    scalar, scan, schema, sorted, table,
+    FLAG, FLOAT, ID, MODE, MONEY, Row, SMALL, SeededRandom, TEXT, WIDE, insert, pool, pool_with,
+    row, run, scalar, scan, schema, sorted, table,
 };
 
 fn store() -> Store {
@@ -100,20 +99,6 @@ fn frozen_rows_come_out_as_predicates_keep_them_in_every_flavour_and_with_any_wo
             assert!(sorted(found) == wanted, "{predicates:?}");
         }
     }
-}
-
-/// Inserts rows in a transaction.
-fn insert(store: &Store, table: &Arc<Table>, rows: &[Row]) -> Vec<RowId> {
-    let mut transaction = store.begin(IsolationLevel::RepeatableRead);
-    let ids = rows
-        .iter()
-        .map(|row| {
-            let values: Vec<_> = row.iter().map(Value::as_ref).collect();
-            transaction.insert(table, &values).unwrap()
-        })
-        .collect();
-    transaction.commit().unwrap();
-    ids
 }
 
 #[test]

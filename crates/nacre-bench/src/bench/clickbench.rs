@@ -39,18 +39,12 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         check_answers(setup, &nacre, &file).await?;
     }
     let queries = QUERIES.iter().map(|query| PeerQuery {
-        title: query.name.into(),
-        slug: format!("q{:02}", query.number - 1),
-        sql: sql(query, rows),
         is_deterministic: !UNORDERED.contains(&query.name),
+        ..PeerQuery::new(query.name, format!("q{:02}", query.number - 1), sql(query, rows))
     });
-    let contest = PeerContest {
-        setup,
-        nacre: &nacre,
-        workload: "clickbench",
-        parameters: &format!("rows={rows},threads={}", setup.threads),
-        repetitions: 3,
-    };
+    let size = format!("rows={rows}");
+    let contest =
+        PeerContest { setup, nacre: &nacre, workload: "clickbench", size, repetitions: 3 };
     contest.run(report, &mut peers, &queries.collect::<Vec<_>>()).await
 }
 

@@ -13,12 +13,13 @@
 
 use serde_json::Value;
 
+use super::explained::explained;
 use crate::bench::Setup;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::report::{Measurement, Report};
 use crate::tpch::QUERIES;
-use crate::workload::{Cell, Query};
+use crate::workload::Query;
 
 /// A join, and how many rows it should have and has.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,18 +92,11 @@ fn add(
 }
 
 async fn measured_joins(setup: &Setup, nacre: &Engine, query: &Query) -> Result<Vec<JoinRows>> {
-    let sql = query.sql(setup.scale_factor);
-    let answer = nacre.query(&format!("EXPLAIN (ANALYZE, FORMAT JSON) {sql}")).await?;
-    let text = match answer.rows.first().and_then(|row| row.first()) {
-        Some(Cell::Text(text)) => text.as_str(),
-        _ => "",
-    };
-    let unexpected =
-        |what: String| Error::Deviation(format!("EXPLAIN of {} answered {what}", query.name));
-    let plan: Value = serde_json::from_str(text).map_err(|error| unexpected(error.to_string()))?;
+    let document = explained(nacre, "ANALYZE", &query.sql(setup.scale_factor)).await?;
     let mut joins = Vec::new();
-    add_joins(&plan[0]["Plan"], &mut joins)
-        .ok_or_else(|| unexpected("joins without rows".to_owned()))?;
+    add_joins(&document["Plan"], &mut joins).ok_or_else(|| {
+        Error::Deviation(format!("EXPLAIN of {} answered joins without rows", query.name))
+    })?;
     Ok(joins)
 }
 

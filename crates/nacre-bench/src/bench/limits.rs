@@ -18,7 +18,7 @@ use crate::bench::Setup;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::format::median;
-use crate::limits::{CycleCounter, KERNELS, Kernel, KernelRun, TpchArrays, read_bandwidth};
+use crate::limits::{CycleCounter, KERNELS, KernelRun, QueryKernel, TpchArrays, read_bandwidth};
 use crate::report::{Measurement, Report};
 use crate::tpch::{QUERIES, generate_until};
 use crate::workload::Query;
@@ -106,7 +106,7 @@ impl LimitsContest<'_> {
 
     async fn measure(
         &self,
-        kernel: &Kernel,
+        kernel: &QueryKernel,
         query: &Query,
         repetitions: usize,
     ) -> Result<LimitsTimes> {

@@ -108,19 +108,12 @@ async fn measure_peers(setup: &Setup, report: &mut Report, files: &[CsvFile]) ->
         nacre.create_and_load(file, Arc::default()).await?;
     }
     nacre.finish_replicas(&setup.interrupt)?;
-    let queries = QUERIES.iter().map(|query| PeerQuery {
-        title: query.name.into(),
-        slug: query.name.to_lowercase(),
-        sql: query.sql(setup.scale_factor),
-        is_deterministic: true,
+    let queries = QUERIES.iter().map(|query| {
+        PeerQuery::new(query.name, query.name.to_lowercase(), query.sql(setup.scale_factor))
     });
-    let contest = PeerContest {
-        setup,
-        nacre: &nacre,
-        workload: "ssb",
-        parameters: &format!("sf={},threads={}", setup.scale_factor, setup.threads),
-        repetitions: if setup.is_quick { 3 } else { 5 },
-    };
+    let size = format!("sf={}", setup.scale_factor);
+    let repetitions = if setup.is_quick { 3 } else { 5 };
+    let contest = PeerContest { setup, nacre: &nacre, workload: "ssb", size, repetitions };
     contest.run(report, &mut peers, &queries.collect::<Vec<_>>()).await
 }
 

@@ -13,14 +13,13 @@
 
 mod folder;
 
-use std::sync::Arc;
-
 use super::peers::{PeerContest, PeerProcess, PeerQuery, start_peers};
 use crate::bench::Setup;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::report::Report;
-use folder::DsFolder;
+
+pub(super) use folder::DsFolder;
 
 /// Longest time of a query.
 const TIMEOUT: &str = "120s";
@@ -46,30 +45,17 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         folder.scale_factor, setup.threads
     ))?;
     let nacre = Engine::open(&setup.workspace.path().join("database"), Some(setup.threads)).await?;
-    for table in &folder.tables {
-        setup.interrupt.check()?;
-        nacre.query(&table.create_statement).await?;
-        nacre.load(&table.name, &table.csv, Arc::default()).await?;
-    }
-    nacre.finish_replicas(&setup.interrupt)?;
+    folder.load(setup, &nacre).await?;
     nacre.query(&format!("SET statement_timeout = '{TIMEOUT}'")).await?;
     let mut peers = start_peers(setup)?;
     for peer in &mut peers {
         load_peer(peer, &folder)?;
     }
-    let queries = folder.queries.iter().map(|query| PeerQuery {
-        title: query.name.as_str().into(),
-        slug: query.name.clone(),
-        sql: query.sql.as_str().into(),
-        is_deterministic: true,
-    });
-    let contest = PeerContest {
-        setup,
-        nacre: &nacre,
-        workload: "tpcds",
-        parameters: &format!("sf={},threads={}", folder.scale_factor, setup.threads),
-        repetitions: if setup.is_quick { 1 } else { 3 },
-    };
+    let queries = folder.queries.iter();
+    let queries = queries.map(|one| PeerQuery::new(&one.name, one.name.clone(), &one.sql));
+    let size = format!("sf={}", folder.scale_factor);
+    let repetitions = if setup.is_quick { 1 } else { 3 };
+    let contest = PeerContest { setup, nacre: &nacre, workload: "tpcds", size, repetitions };
     contest.run(report, &mut peers, &queries.collect::<Vec<_>>()).await
 }
 

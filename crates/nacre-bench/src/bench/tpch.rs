@@ -6,7 +6,8 @@
 //! turns: after one unmeasured run each, whose answers must be equal, the two run one after
 //! the other for every repetition. Medians are reported.
 //!
-//! With `--estimates`, instead: how good are the estimates of joins ([`super::estimates`])?
+//! With `--estimates`, instead: how good are the estimates of joins ([`super::estimates`])? With
+//! `--fresh`, instead: what do rows that transactions inserted cost ([`super::fresh_rows`])?
 //!
 //! With `--peers`, also: how fast are the queries next to other engines ([`super::peers`])?
 
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use nacre_ingest::Progress;
 
 use super::estimates::report_estimates;
+use super::fresh_rows::report_fresh_rows;
 use super::peers::{PeerContest, PeerQuery, start_peers};
 use crate::bench::{Setup, parquet};
 use crate::engine::Engine;
@@ -29,6 +31,18 @@ use crate::workspace::bytes_below;
 
 /// The baseline's name in reports.
 const BASELINE: &str = "datafusion-parquet";
+
+/// What `nacre bench tpch` measures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TpchMeasure {
+    /// Times of the queries and of the load.
+    #[default]
+    Times,
+    /// How good the estimates of joins are.
+    Estimates,
+    /// What fresh rows cost the queries.
+    FreshRows,
+}
 
 /// Both contestants, loaded.
 struct Contest<'a> {
@@ -51,8 +65,10 @@ pub(super) async fn run(setup: &Setup, report: &mut Report) -> Result<()> {
         load_times.push(nacre.create_and_load(file, progress).await?.time);
     }
     nacre.finish_replicas(&setup.interrupt)?;
-    if setup.has_estimates {
-        return report_estimates(setup, &nacre, report).await;
+    match setup.tpch {
+        TpchMeasure::Times => {}
+        TpchMeasure::Estimates => return report_estimates(setup, &nacre, report).await,
+        TpchMeasure::FreshRows => return report_fresh_rows(setup, &nacre, &files, report).await,
     }
     report_replicas(setup, report, &files, &directory).await?;
     let parquet_directory = setup.workspace.subdirectory("parquet")?;
@@ -144,19 +160,13 @@ impl Contest<'_> {
         for peer in &mut peers {
             peer.load(files)?;
         }
-        let queries = QUERIES.iter().map(|query| PeerQuery {
-            title: query.name.into(),
-            slug: format!("q{:02}", query.number),
-            sql: query.sql(self.setup.scale_factor),
-            is_deterministic: true,
+        let queries = QUERIES.iter().map(|query| {
+            let slug = format!("q{:02}", query.number);
+            PeerQuery::new(query.name, slug, query.sql(self.setup.scale_factor))
         });
-        let contest = PeerContest {
-            setup: self.setup,
-            nacre: &self.nacre,
-            workload: "tpch",
-            parameters: &self.parameters,
-            repetitions,
-        };
+        let (setup, nacre) = (self.setup, &self.nacre);
+        let size = format!("sf={}", setup.scale_factor);
+        let contest = PeerContest { setup, nacre, workload: "tpch", size, repetitions };
         contest.run(report, &mut peers, &queries.collect::<Vec<_>>()).await
     }
 

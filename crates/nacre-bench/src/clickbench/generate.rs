@@ -23,7 +23,7 @@ use std::fmt::{self, Display};
 use std::path::Path;
 
 use super::schema::HITS;
-use super::text::{Page, log_skewed, phone_model, phrase, positive};
+use super::text::{WebPage, log_skewed, phone_model, phrase, positive};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::workload::{CsvFile, Generation, Part, Random};
@@ -45,7 +45,7 @@ const DISORDER_SECONDS: u64 = 1_800;
 
 /// Numbers of distinct things for so many rows.
 #[derive(Clone, Copy, Debug)]
-struct Pools {
+struct HitCardinalities {
     rows: u64,
     persons: u64,
     pages: u64,
@@ -53,7 +53,7 @@ struct Pools {
 }
 
 /// What all page views of a person share.
-struct Person {
+struct PageVisitor {
     id: i64,
     client_ip: u64,
     region: u64,
@@ -68,7 +68,7 @@ struct Person {
 }
 
 /// Where a page view came from.
-struct Origin {
+struct PageViewOrigin {
     traffic_source: i64,
     search_engine: u64,
     phrase: String,
@@ -90,20 +90,21 @@ pub(crate) fn generate_until(
     threads: usize,
     interrupt: &Interrupt,
 ) -> Result<CsvFile> {
-    let pools = Pools::of(rows);
+    let cardinalities = HitCardinalities::of(rows);
     let scale_factor = rows as f64 / MILLION;
     let generation = Generation { scale_factor, directory, threads, interrupt };
-    generation.write(&HITS, |_, cut| Part::format(cut.range(rows).map(|row| hit(row, pools))))
+    generation
+        .write(&HITS, |_, cut| Part::format(cut.range(rows).map(|row| hit(row, cardinalities))))
 }
 
-impl Pools {
+impl HitCardinalities {
     fn of(rows: u64) -> Self {
         let share = |thousandths: u64| (rows * thousandths / 1_000).max(1);
         Self { rows, persons: share(176), pages: share(250), phrases: share(80) }
     }
 }
 
-impl Person {
+impl PageVisitor {
     fn of(number: u64) -> Self {
         const RESOLUTIONS: [(u64, u64); 8] = [
             (1_366, 768),
@@ -134,13 +135,13 @@ impl Person {
     }
 }
 
-impl Origin {
-    fn of(random: &mut Random, pools: Pools) -> Self {
+impl PageViewOrigin {
+    fn of(random: &mut Random, cardinalities: HitCardinalities) -> Self {
         const TRAFFIC_SOURCES: [i64; 8] = [-1, -1, 0, 0, 0, 1, 1, 6];
         const ADVERTISERS: [u64; 6] = [2, 2, 2, 27, 13, 45];
         let advertisement = if random.below(1_000) < 6 { *random.one_of(&ADVERTISERS) } else { 0 };
         if random.below(100) < 13 {
-            let phrase = phrase(power_skewed(random, pools.phrases, 3));
+            let phrase = phrase(power_skewed(random, cardinalities.phrases, 3));
             let search_engine = 1 + log_skewed(random, 90);
             Self { traffic_source: 2, search_engine, phrase, advertisement }
         } else {
@@ -151,17 +152,17 @@ impl Origin {
 }
 
 /// Returns one line.
-fn hit(row: u64, pools: Pools) -> impl Display {
+fn hit(row: u64, cardinalities: HitCardinalities) -> impl Display {
     let mut random = Random::of_row(ROWS, row);
     let watch_id = positive(random.bits());
-    let person = Person::of(power_skewed(&mut random, pools.persons, 2));
-    let time = HitTime::of_row(row, pools.rows, &mut random);
+    let person = PageVisitor::of(power_skewed(&mut random, cardinalities.persons, 2));
+    let time = HitTime::of_row(row, cardinalities.rows, &mut random);
     let counter = counter(log_skewed(&mut random, COUNTERS));
-    let page = Page::of(power_skewed(&mut random, pools.pages, 4));
+    let page = WebPage::of(power_skewed(&mut random, cardinalities.pages, 4));
     let referer = (random.below(100) < 81)
-        .then(|| Page::of(power_skewed(&mut random, pools.pages, 4)))
+        .then(|| WebPage::of(power_skewed(&mut random, cardinalities.pages, 4)))
         .map_or((String::new(), 0), |page| (page.url, page.hash));
-    let origin = Origin::of(&mut random, pools);
+    let origin = PageViewOrigin::of(&mut random, cardinalities);
     let mut flag = |percent: u64| u64::from(random.below(100) < percent);
     let flags = [flag(12), flag(10), flag(1), flag(8)];
     let (width, height) = person.resolution;
@@ -243,7 +244,7 @@ mod tests {
     fn shares_are_those_of_the_header() {
         let rows = 20_000;
         let lines: Vec<String> =
-            (0..rows).map(|row| hit(row, Pools::of(rows)).to_string()).collect();
+            (0..rows).map(|row| hit(row, HitCardinalities::of(rows)).to_string()).collect();
         let column = |line: &str, name: &str| -> String {
             let index = HITS.columns.iter().position(|column| column.name == name).unwrap();
             line.split(',').nth(index).unwrap().to_owned()
@@ -272,9 +273,9 @@ mod tests {
     #[test]
     fn constants_of_the_queries_are_in_the_data() {
         let text = |index: usize| crate::clickbench::QUERIES[index].sql(1.0);
-        assert!(text(19).contains(&format!("user_id = {}", Person::of(100).id)));
-        assert!(text(40).contains(&format!("referer_hash = {}", Page::of(1).hash)));
-        assert!(text(41).contains(&format!("url_hash = {}", Page::of(0).hash)));
+        assert!(text(19).contains(&format!("user_id = {}", PageVisitor::of(100).id)));
+        assert!(text(40).contains(&format!("referer_hash = {}", WebPage::of(1).hash)));
+        assert!(text(41).contains(&format!("url_hash = {}", WebPage::of(0).hash)));
         assert_eq!(counter(15), 62);
     }
 }

@@ -20,12 +20,12 @@ const SEARCH_PAGE_PERIOD: u64 = 4_000;
 /// Of so many pages one has no title.
 const UNTITLED_PERIOD: u64 = 20;
 
-const LATIN: Letters = Letters {
+const LATIN: SyllableAlphabet = SyllableAlphabet {
     consonants: &["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z"],
     vowels: &["a", "e", "i", "o", "u"],
 };
 
-const CYRILLIC: Letters = Letters {
+const CYRILLIC: SyllableAlphabet = SyllableAlphabet {
     consonants: &[
         "\u{431}", "\u{432}", "\u{433}", "\u{434}", "\u{43a}", "\u{43b}", "\u{43c}", "\u{43d}",
         "\u{43f}", "\u{440}", "\u{441}", "\u{442}",
@@ -34,20 +34,20 @@ const CYRILLIC: Letters = Letters {
 };
 
 /// Letters that words are made of.
-struct Letters {
+struct SyllableAlphabet {
     consonants: &'static [&'static str],
     vowels: &'static [&'static str],
 }
 
 /// A page.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Page {
+pub(super) struct WebPage {
     pub(super) url: String,
     pub(super) title: String,
     pub(super) hash: i64,
 }
 
-impl Letters {
+impl SyllableAlphabet {
     /// Appends a word of two to four syllables.
     fn push_word(&self, text: &mut String, random: &mut Random) {
         for _ in 0..random.between(2, 4) {
@@ -57,7 +57,7 @@ impl Letters {
     }
 }
 
-impl Page {
+impl WebPage {
     /// Returns the page of a number.
     pub(super) fn of(number: u64) -> Self {
         let mut random = Random::of_row(PAGES, number);
@@ -159,16 +159,16 @@ mod tests {
 
     #[test]
     fn same_number_has_the_same_page_and_others_have_others() {
-        assert_eq!(Page::of(7), Page::of(7));
+        assert_eq!(WebPage::of(7), WebPage::of(7));
         let pages: std::collections::HashSet<String> =
-            (0..10_000).map(|number| Page::of(number).url).collect();
+            (0..10_000).map(|number| WebPage::of(number).url).collect();
         assert!(pages.len() > 9_990, "{}", pages.len());
     }
 
     #[test]
     fn texts_hold_nothing_that_csv_would_escape() {
         for number in 0..2_000 {
-            let page = Page::of(number);
+            let page = WebPage::of(number);
             for text in [page.url, page.title, phrase(number), phone_model(number)] {
                 assert!(!text.contains(['"', '\n', '\r']), "{text}");
             }
@@ -178,8 +178,8 @@ mod tests {
 
     #[test]
     fn few_pages_name_the_search_engine() {
-        let pages: Vec<Page> = (0..40_000).map(Page::of).collect();
-        let count = |is: &dyn Fn(&Page) -> bool| pages.iter().filter(|page| is(page)).count();
+        let pages: Vec<WebPage> = (0..40_000).map(WebPage::of).collect();
+        let count = |is: &dyn Fn(&WebPage) -> bool| pages.iter().filter(|page| is(page)).count();
         assert!((1..100).contains(&count(&|page| page.url.contains(".google."))));
         assert!((1..100).contains(&count(&|page| page.url.ends_with("/google"))));
         assert!((1..100).contains(&count(&|page| page.title.contains("Google"))));

@@ -9,7 +9,7 @@ use tpchgen::generators::{
     PartSuppGenerator, SupplierGenerator,
 };
 
-use super::KeyIndex;
+use super::PrimaryKeyIndex;
 use super::texts::{VarTexts, padded};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
@@ -42,7 +42,7 @@ pub(crate) struct OrderArrays {
     pub(super) total_price: Vec<i64>,
     pub(super) date: Vec<i32>,
     pub(super) comment: VarTexts,
-    pub(super) index: KeyIndex,
+    pub(super) index: PrimaryKeyIndex,
 }
 
 /// Columns of `part`.
@@ -54,7 +54,7 @@ pub(crate) struct PartArrays {
     pub(super) kind: VarTexts,
     pub(super) size: Vec<i32>,
     pub(super) container: Vec<[u8; 10]>,
-    pub(super) index: KeyIndex,
+    pub(super) index: PrimaryKeyIndex,
 }
 
 /// Columns of `partsupp`.
@@ -70,9 +70,9 @@ pub(crate) struct PartSupplierArrays {
 pub(crate) struct PartnerArrays {
     pub(super) customer_key: Vec<i32>,
     pub(super) customer_name: VarTexts,
-    pub(super) customer_index: KeyIndex,
+    pub(super) customer_index: PrimaryKeyIndex,
     pub(super) supplier_nation: Vec<i32>,
-    pub(super) supplier_index: KeyIndex,
+    pub(super) supplier_index: PrimaryKeyIndex,
     pub(super) nation_name: Vec<String>,
 }
 
@@ -144,7 +144,7 @@ impl OrderArrays {
             date.push(row.o_orderdate.to_unix_epoch());
             comment.push(row.o_comment);
         }
-        let index = KeyIndex::new(key.iter().copied());
+        let index = PrimaryKeyIndex::new(key.iter().copied());
         Ok(Self { key, customer_key, total_price, date, comment, index })
     }
 
@@ -165,7 +165,7 @@ impl PartArrays {
             size.push(row.p_size);
             container.push(padded(row.p_container));
         }
-        let index = KeyIndex::new(key.iter().map(|key| i64::from(*key)));
+        let index = PrimaryKeyIndex::new(key.iter().map(|key| i64::from(*key)));
         Self { key, name, brand, kind, size, container, index }
     }
 
@@ -205,8 +205,8 @@ impl PartnerArrays {
         }
         let nations = NationGenerator::new(scale_factor, 1, 1);
         Self {
-            customer_index: KeyIndex::new(customer_key.iter().map(|key| i64::from(*key))),
-            supplier_index: KeyIndex::new(supplier_key.into_iter()),
+            customer_index: PrimaryKeyIndex::new(customer_key.iter().map(|key| i64::from(*key))),
+            supplier_index: PrimaryKeyIndex::new(supplier_key.into_iter()),
             nation_name: nations.iter().map(|nation| nation.n_name.to_owned()).collect(),
             customer_key,
             customer_name,

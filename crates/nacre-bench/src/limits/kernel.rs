@@ -8,7 +8,7 @@ pub(super) const QUOTIENT_DIGITS: i8 = 12;
 
 /// A hand-written query.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct QueryKernel {
     /// The query's number in TPC-H.
     pub(crate) query: u32,
     /// Answers the query with a number of threads.
@@ -26,15 +26,15 @@ pub(crate) struct KernelRun {
 }
 
 /// The kernels, by query.
-pub(crate) static KERNELS: [Kernel; 8] = [
-    Kernel { query: 1, run: q01::run },
-    Kernel { query: 6, run: q06::run },
-    Kernel { query: 9, run: q09::run },
-    Kernel { query: 13, run: q13::run },
-    Kernel { query: 14, run: q14::run },
-    Kernel { query: 17, run: q17::run },
-    Kernel { query: 18, run: q18::run },
-    Kernel { query: 19, run: q19::run },
+pub(crate) static KERNELS: [QueryKernel; 8] = [
+    QueryKernel { query: 1, run: q01::run },
+    QueryKernel { query: 6, run: q06::run },
+    QueryKernel { query: 9, run: q09::run },
+    QueryKernel { query: 13, run: q13::run },
+    QueryKernel { query: 14, run: q14::run },
+    QueryKernel { query: 17, run: q17::run },
+    QueryKernel { query: 18, run: q18::run },
+    QueryKernel { query: 19, run: q19::run },
 ];
 
 impl KernelRun {

@@ -10,12 +10,12 @@ const SLOTS_PER_KEY: usize = 2;
 
 /// Where the rows of keys are.
 #[derive(Debug)]
-pub(crate) struct KeyIndex {
+pub(crate) struct PrimaryKeyIndex {
     keys: Vec<i64>,
     rows: Vec<u32>,
 }
 
-impl KeyIndex {
+impl PrimaryKeyIndex {
     /// Bytes of a slot.
     pub(super) const SLOT_BYTES: u64 = 12;
 
@@ -61,11 +61,11 @@ mod tests {
     #[test]
     fn keys_are_found_also_where_they_collide() {
         let keys = [1_i64, 17, 33, 2, 64, 128, 0];
-        let index = KeyIndex::new(keys.iter().copied());
+        let index = PrimaryKeyIndex::new(keys.iter().copied());
         for (row, key) in keys.iter().enumerate() {
             assert_eq!(index.row(*key), Some(row));
         }
         assert_eq!(index.row(3), None);
-        assert_eq!(KeyIndex::new([].into_iter()).row(5), None);
+        assert_eq!(PrimaryKeyIndex::new([].into_iter()).row(5), None);
     }
 }

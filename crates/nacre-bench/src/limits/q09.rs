@@ -16,7 +16,7 @@ use memchr::memmem;
 
 use super::kernel::{KernelRun, text};
 use super::split::split;
-use super::{KeyIndex, TpchArrays};
+use super::{PrimaryKeyIndex, TpchArrays};
 use crate::workload::Cell;
 
 const WORD: &str = "green";
@@ -65,8 +65,8 @@ pub(super) fn run(arrays: &TpchArrays, threads: usize) -> KernelRun {
     let answer = totals.iter().map(row).collect();
     let parts = arrays.parts.name.total_bytes() + 4 * arrays.parts.rows() as u64;
     let suppliers = 4 * arrays.part_suppliers.part_key.len() as u64
-        + entries * (4 + 8 + KeyIndex::SLOT_BYTES + 4);
-    let lines = 4 * rows as u64 + matches * (8 + 4 + 3 * 8 + KeyIndex::SLOT_BYTES + 4);
+        + entries * (4 + 8 + PrimaryKeyIndex::SLOT_BYTES + 4);
+    let lines = 4 * rows as u64 + matches * (8 + 4 + 3 * 8 + PrimaryKeyIndex::SLOT_BYTES + 4);
     KernelRun::new(&["nation", "o_year", "sum_profit"], answer)
         .reading(rows, parts + suppliers + lines)
 }

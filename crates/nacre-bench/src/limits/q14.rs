@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use super::kernel::{KernelRun, quotient};
 use super::split::split;
-use super::{KeyIndex, TpchArrays};
+use super::{PrimaryKeyIndex, TpchArrays};
 
 /// 1995-09-01 to before 1995-10-01.
 const DAYS: Range<i32> = 9_374..9_404;
@@ -19,7 +19,7 @@ const PREFIX: &[u8] = b"PROMO";
 
 /// Sums with four digits behind the point, and lines.
 #[derive(Default)]
-struct Revenue {
+struct PromotionRevenue {
     promoted: i64,
     total: i64,
     count: u64,
@@ -35,14 +35,14 @@ pub(super) fn run(arrays: &TpchArrays, threads: usize) -> KernelRun {
     }
     let share = quotient(100 * promoted, 0, total);
     // Days of all lines; key, price and discount of matches, and the beginning of the part's type.
-    let bytes =
-        4 * rows as u64 + count * (4 + 8 + 8 + KeyIndex::SLOT_BYTES + 2 * 8 + PREFIX.len() as u64);
+    let bytes = 4 * rows as u64
+        + count * (4 + 8 + 8 + PrimaryKeyIndex::SLOT_BYTES + 2 * 8 + PREFIX.len() as u64);
     KernelRun::new(&["promo_revenue"], vec![vec![share]]).reading(rows, bytes)
 }
 
-fn sum_range(arrays: &TpchArrays, range: Range<usize>) -> Revenue {
+fn sum_range(arrays: &TpchArrays, range: Range<usize>) -> PromotionRevenue {
     let (lines, parts) = (&arrays.lines, &arrays.parts);
-    let mut revenue = Revenue::default();
+    let mut revenue = PromotionRevenue::default();
     let days = &lines.ship_date[range.clone()];
     for (row, day) in range.zip(days) {
         if (*day >= DAYS.start) & (*day < DAYS.end)

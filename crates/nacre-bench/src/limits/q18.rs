@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::kernel::{KernelRun, text};
 use super::split::split;
-use super::{KeyIndex, TpchArrays};
+use super::{PrimaryKeyIndex, TpchArrays};
 use crate::workload::Cell;
 
 /// More than 300.
@@ -38,7 +38,7 @@ pub(super) fn run(arrays: &TpchArrays, threads: usize) -> KernelRun {
     });
     found.truncate(ROWS_MAX);
     let answer = found.iter().map(|(order, quantity)| row(arrays, *order, *quantity)).collect();
-    let bytes = rows as u64 * (8 + 8 + KeyIndex::SLOT_BYTES) + matches * (8 + 4 + 8 + 4);
+    let bytes = rows as u64 * (8 + 8 + PrimaryKeyIndex::SLOT_BYTES) + matches * (8 + 4 + 8 + 4);
     KernelRun::new(&COLUMNS, answer).reading(rows, bytes)
 }
 

@@ -59,18 +59,18 @@ pub fn compare_approximately(ours: &Answer, theirs: &Answer) -> Result<(), Diffe
 
 /// Sorts rows by what is no number, then by numbers with few digits.
 fn sorted(rows: &[Vec<Cell>]) -> Vec<&Vec<Cell>> {
-    let mut keyed: Vec<_> = rows.iter().map(|row| (SortKey::of(row), row)).collect();
+    let mut keyed: Vec<_> = rows.iter().map(|row| (AnswerSortKey::of(row), row)).collect();
     keyed.sort_by(|(a, _), (b, _)| a.total_order(b));
     keyed.into_iter().map(|(_, row)| row).collect()
 }
 
 /// What a row is sorted by.
-struct SortKey {
+struct AnswerSortKey {
     texts: Vec<String>,
     numbers: Vec<f64>,
 }
 
-impl SortKey {
+impl AnswerSortKey {
     fn of(row: &[Cell]) -> Self {
         let mut key = Self { texts: Vec::new(), numbers: Vec::new() };
         for cell in row {

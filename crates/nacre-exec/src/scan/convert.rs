@@ -23,7 +23,8 @@ pub(super) fn append_buffer(
             values.iter().for_each(|value| bits.push(*value != 0));
         }
         (Values::Int64(values), out) => {
-            check_bounds(from, values.iter().map(|value| i128::from(*value)), bounds)?;
+            let range = value_range(values);
+            check_bounds(from, range.map(|(min, max)| (min.into(), max.into())), bounds)?;
             match out {
                 VectorValues::Int16(out) => out.extend(values.iter().map(|value| *value as i16)),
                 VectorValues::Int32(out) => out.extend(values.iter().map(|value| *value as i32)),
@@ -35,7 +36,7 @@ pub(super) fn append_buffer(
             }
         }
         (Values::Int128(values), out) => {
-            check_bounds(from, values.iter().copied(), bounds)?;
+            check_bounds(from, value_range(values), bounds)?;
             values.iter().for_each(|value| out.push_int(*value));
         }
         (Values::Float32(values), VectorValues::Float32(out)) => out.extend_from_slice(values),
@@ -59,23 +60,25 @@ pub(super) fn append_buffer(
     Ok(())
 }
 
-/// Checks that every value but 0, which null rows hold, lies within bounds.
+/// Returns the least and the greatest of some numbers; `None` if there are none.
+fn value_range<T: Copy + Ord>(values: &[T]) -> Option<(T, T)> {
+    let first = *values.first()?;
+    // In the numbers' own width, which is what the loop costs.
+    let widen = |(min, max): (T, T), value: &T| (min.min(*value), max.max(*value));
+    Some(values.iter().fold((first, first), widen))
+}
+
+/// Checks that the range of all values lies within bounds; null rows hold 0.
 fn check_bounds(
     from: &ColumnBuffer,
-    values: impl Iterator<Item = i128>,
+    range: Option<(i128, i128)>,
     bounds: Option<IntBounds>,
 ) -> ExecResult<()> {
     let Some(bounds) = bounds else { return Err(wrong_class(from)) };
-    let (mut min, mut max) = (0, 0);
+    let Some((min, max)) = range else { return Ok(()) };
     let has_nulls = from.validity().is_some();
-    for (at, value) in values.enumerate() {
-        if at == 0 && !has_nulls {
-            (min, max) = (value, value);
-        }
-        (min, max) = (value.min(min), value.max(max));
-    }
     let allowed = if has_nulls { bounds.union(IntBounds::of(0)) } else { bounds };
-    if from.is_empty() || allowed.contains(IntBounds::new(min, max)) {
+    if allowed.contains(IntBounds::new(min, max)) {
         return Ok(());
     }
     Err(ExecError::internal(format!("a hot row holds {min} or {max}, outside of {bounds:?}")))

@@ -201,6 +201,6 @@ pub(super) fn append_interned(
     out: &mut Vec<u32>,
 ) {
     if let Some(dictionary) = dictionary {
-        out.extend(dictionary.intern((0..strings.len()).map(|row| strings.get(row))));
+        dictionary.intern_rows((0..strings.len()).map(|row| strings.get(row)), out);
     }
 }

@@ -1,15 +1,21 @@
 //! A morsel of a hot chunk, read vector by vector under the chunk's latch: predicates first, then
-//! the wanted columns of the rows that are left.
+//! the keys that joins above look for, then the wanted columns of the rows that are left.
+//!
+//! Rows that are few are gathered from several vectors, as those of frozen chunks are.
 
-use nacre_column::VECTOR_ROWS;
+use std::sync::Arc;
+
+use nacre_column::{ColumnBuffer, VECTOR_ROWS};
 use nacre_store::{HotChunkRef, HotCondition};
 
 use super::convert::append_buffer;
 use super::filter::ScanFilter;
+use super::late::LateFilter;
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
+use super::scanner::GATHERED_ROWS_MIN;
 use crate::error::ExecResult;
-use crate::vector::{BitVector, SelectionVector, VectorBatch};
+use crate::vector::{BitVector, ColumnVector, SelectionVector, VectorBatch};
 
 /// A morsel and where its next vector begins.
 #[derive(Debug)]
@@ -26,7 +32,7 @@ impl HotMorsel {
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
-    /// false at the end of the rows before `end`.
+    /// false at the end of the rows before `end`. Joins above say by `late` which they want.
     ///
     /// # Errors
     /// [`crate::ExecError::Internal`] if the chunk's bounds do not hold.
@@ -34,36 +40,53 @@ impl HotMorsel {
         &mut self,
         scan: &PreparedScan,
         end: usize,
+        late: &[Arc<LateFilter>],
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
         let filters = scan.filters.iter().filter(|filter| !filter.predicate.is_hint);
-        let mut conditions: Vec<(usize, HotCondition<'_>)> = filters.map(condition_of).collect();
+        let mut decided: Vec<(usize, HotCondition<'_>)> = filters.map(condition_of).collect();
         // Comparisons first: a row with versions is tested until a condition fails.
-        conditions.sort_by_key(|(_, condition)| matches!(condition, HotCondition::Predicate(_)));
+        decided.sort_by_key(|(_, condition)| matches!(condition, HotCondition::Predicate(_)));
+        let wanted: Vec<_> = late
+            .iter()
+            .map(|filter| move |keys: &ColumnBuffer| wanted_keys(scan, filter, keys))
+            .collect();
         let columns: Vec<usize> = scan.columns.iter().map(|column| column.column).collect();
-        while self.next_row < end {
-            let rows = self.next_row..end.min(self.next_row + VECTOR_ROWS);
+        let mut chosen = BitVector::default();
+        while self.next_row < end && batch.rows < GATHERED_ROWS_MIN {
+            let rows = self.next_row..end.min(self.next_row + VECTOR_ROWS - batch.rows);
             self.next_row = rows.end;
             scan.counters.note_rows_read(rows.len());
+            let mut conditions = decided.clone();
+            for (filter, wanted) in late.iter().zip(&wanted) {
+                if !filter.rest.is_resting() {
+                    let column = filter.rest.predicate.column;
+                    conditions.push((column, HotCondition::Hint(wanted)));
+                }
+            }
             let (buffers, offsets) =
                 self.chunk.read_matching(rows, &conditions, &columns, scan.flavour);
-            let chosen = scan.sampler.map(|sampler| {
+            let sampled = scan.sampler.map(|sampler| {
                 let mut bits = BitVector::default();
                 let is_chosen = |row: &u16| sampler.is_chosen(self.place, usize::from(*row));
                 offsets.iter().for_each(|row| bits.push(is_chosen(row)));
-                SelectionVector::new(bits)
+                bits
             });
-            if chosen.as_ref().map_or(offsets.len(), SelectionVector::count) == 0 {
+            if sampled.as_ref().map_or(offsets.len(), BitVector::count_ones) == 0 {
                 continue;
             }
             for (output, buffer) in buffers.iter().enumerate() {
                 append_buffer(buffer, scan.columns[output].bounds, &mut batch.columns[output])?;
             }
-            batch.rows = offsets.len();
-            batch.selection = chosen.filter(|chosen| chosen.count() < offsets.len());
-            return Ok(true);
+            batch.rows += offsets.len();
+            if let Some(bits) = sampled {
+                chosen.extend_from_words(bits.words(), bits.len());
+            }
         }
-        Ok(false)
+        if scan.sampler.is_some() && chosen.count_ones() < batch.rows {
+            batch.selection = Some(SelectionVector::new(chosen));
+        }
+        Ok(batch.rows > 0)
     }
 }
 
@@ -74,4 +97,17 @@ fn condition_of(filter: &ScanFilter) -> (usize, HotCondition<'_>) {
         ScanPredicate::Strings(strings) => HotCondition::Predicate(strings.test()),
     };
     (filter.predicate.column, condition)
+}
+
+/// Returns a bit for each of some keys that a join may want.
+fn wanted_keys(scan: &PreparedScan, filter: &LateFilter, keys: &ColumnBuffer) -> Vec<u64> {
+    let column = &scan.columns[filter.output];
+    let mut vector = ColumnVector::new(column.vector_type);
+    let bits = match append_buffer(keys, column.bounds, &mut vector) {
+        Ok(()) => filter.keys.select(&vector),
+        // It comes again when the rows are read.
+        Err(_) => BitVector::filled(keys.len(), true),
+    };
+    filter.rest.note(keys.len(), bits.count_ones());
+    bits.into_words()
 }

@@ -94,20 +94,23 @@ pub(super) fn fold_ranges(predicates: &[ColumnPredicate]) -> Vec<ColumnPredicate
         let is_same = |other: &&mut ColumnPredicate| {
             other.column == predicate.column && other.is_hint == predicate.is_hint
         };
-        let range = int_range(&predicate.predicate);
+        let Some(range) = int_range(&predicate.predicate) else {
+            folded.push(predicate.clone());
+            continue;
+        };
         let earlier = folded.iter_mut().filter(is_same).find_map(|other| {
             let range = int_range(&other.predicate)?;
             Some((other, range))
         });
-        match (range, earlier) {
-            (Some((low, high)), Some((other, (other_low, other_high)))) => {
+        let (low, high) = range;
+        match earlier {
+            Some((other, (other_low, other_high))) => {
                 other.predicate = range_predicate(low.max(other_low), high.min(other_high));
             }
-            (Some((low, high)), None) => folded.push(ColumnPredicate {
+            None => folded.push(ColumnPredicate {
                 predicate: range_predicate(low, high),
                 ..predicate.clone()
             }),
-            (None, _) => folded.push(predicate.clone()),
         }
     }
     folded

@@ -21,7 +21,7 @@ use crate::value::VectorType;
 use crate::vector::{DENSE_PERCENT_MIN, VectorBatch};
 
 /// Rows that are gathered before they are handed on, unless the morsel ends.
-const GATHERED_ROWS_MIN: usize = 2_048;
+pub(super) const GATHERED_ROWS_MIN: usize = 2_048;
 
 /// A vector with strings is gathered if less of it is left: a string costs more than the step from
 /// row to row.
@@ -104,7 +104,7 @@ impl MorselScanner {
         scan.reserve_dictionaries()?;
         let morsel = match source {
             MorselSource::Frozen(morsel) => morsel,
-            MorselSource::Hot(morsel) => return morsel.next(scan, *end, batch),
+            MorselSource::Hot(morsel) => return morsel.next(scan, *end, late, batch),
         };
         loop {
             let left = match pending.take() {

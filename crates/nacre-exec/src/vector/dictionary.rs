@@ -4,8 +4,8 @@
 //! the block, so groups and comparisons work on codes of 32 bits. Codes are in order of appearance.
 //!
 //! # Concurrency
-//! Workers intern under a write lock, once for each block, and read under a read lock, once for
-//! each vector.
+//! Workers intern under a write lock, once for each block and for each new string of rows, and read
+//! under a read lock, once for each vector.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -26,6 +26,21 @@ struct DictionaryEntries {
 
 /// Bytes of memory of an entry beside its string, which is there twice.
 const ENTRY_BYTES: usize = 64;
+
+/// Strings of rows that are remembered with their codes: a power of two.
+const RECENT_STRINGS: usize = 256;
+
+/// Returns where a string is remembered: by its ends, where strings of a column differ.
+#[inline]
+fn recent_slot(value: &[u8]) -> usize {
+    let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+    let ends = match (value.first_chunk(), value.last_chunk()) {
+        (Some(first), Some(last)) => word(first) ^ word(last).rotate_left(29),
+        _ => value.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+    };
+    let mixed = (ends ^ value.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    (mixed >> 32) as usize % RECENT_STRINGS
+}
 
 /// The strings of a dictionary for as long as this lives; interning waits.
 #[derive(Debug)]
@@ -66,6 +81,29 @@ impl QueryDictionary {
     pub fn intern<'v>(&self, values: impl Iterator<Item = &'v [u8]>) -> Vec<u32> {
         let mut entries = self.0.write().unwrap_or_else(PoisonError::into_inner);
         values.map(|value| entries.intern(value)).collect()
+    }
+
+    /// Appends the code of each of the strings of rows, of which many are the same: such are looked
+    /// up once. Waits for readers only for new strings.
+    pub(crate) fn intern_rows<'v>(
+        &self,
+        rows: impl Iterator<Item = &'v [u8]>,
+        codes: &mut Vec<u32>,
+    ) {
+        let mut recent: [Option<(&[u8], u32)>; RECENT_STRINGS] = [None; RECENT_STRINGS];
+        codes.extend(rows.map(|value| {
+            let slot = &mut recent[recent_slot(value)];
+            match slot {
+                Some((known, code)) if *known == value => *code,
+                _ => slot.insert((value, self.intern_one(value))).1,
+            }
+        }));
+    }
+
+    fn intern_one(&self, value: &[u8]) -> u32 {
+        let known = self.read().find(value);
+        known
+            .unwrap_or_else(|| self.0.write().unwrap_or_else(PoisonError::into_inner).intern(value))
     }
 
     /// Returns the code of each string of a column, new ones for new strings.
@@ -122,5 +160,33 @@ impl DictionaryReader<'_> {
     /// Tells whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.places.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_the_codes_of_their_strings() {
+        let dictionary = QueryDictionary::default();
+        let first = dictionary.intern(["b", "a"].map(str::as_bytes).into_iter());
+        assert_eq!(first, [0, 1]);
+        // More strings than are remembered, of all lengths, some of which share a place.
+        let texts: Vec<String> = (0..5_000)
+            .map(|row| {
+                let number = row % 1_500;
+                "a".repeat(number % 3 + 1) + &number.to_string().repeat(number % 4)
+            })
+            .collect();
+        let mut codes = vec![9];
+        dictionary.intern_rows(texts.iter().map(String::as_bytes), &mut codes);
+        assert_eq!(codes.len(), 1 + texts.len());
+        let reader = dictionary.read();
+        for (text, code) in texts.iter().zip(&codes[1..]) {
+            assert_eq!(reader.get(*code), text.as_bytes());
+            assert_eq!(reader.find(text.as_bytes()), Some(*code));
+        }
+        assert_eq!(reader.find(b"a"), Some(1));
     }
 }

@@ -16,7 +16,9 @@ use nacre_exec::plan::{ColumnPredicate, PhysicalPlan, PlanNode, ScanNode};
 use nacre_exec::spill::SpillSpace;
 use nacre_exec::value::ScalarValue;
 use nacre_exec::vector::ResultBatch;
-use nacre_store::{ColumnDef, Store, Table, TableSchema, TableSnapshot, Value};
+use nacre_store::{
+    ColumnDef, IsolationLevel, RowId, Store, Table, TableSchema, TableSnapshot, Value,
+};
 
 /// The columns of [`schema`].
 pub(crate) const ID: usize = 0;
@@ -123,6 +125,20 @@ pub(crate) fn table(
     }
     load.commit().unwrap();
     table
+}
+
+/// Inserts rows in a transaction.
+pub(crate) fn insert(store: &Store, table: &Arc<Table>, rows: &[Row]) -> Vec<RowId> {
+    let mut transaction = store.begin(IsolationLevel::RepeatableRead);
+    let ids = rows
+        .iter()
+        .map(|row| {
+            let values: Vec<_> = row.iter().map(Value::as_ref).collect();
+            transaction.insert(table, &values).unwrap()
+        })
+        .collect();
+    transaction.commit().unwrap();
+    ids
 }
 
 pub(crate) fn pool_with(threads: usize, flavour: Flavour) -> WorkerPool {

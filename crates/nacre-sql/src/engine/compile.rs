@@ -139,7 +139,7 @@ pub(crate) fn compile(
     planning.bind = clock.lap();
     let bound = optimize(bound, &relations);
     planning.optimize = clock.lap();
-    let lowered = if parsed.explain.is_some() {
+    let lowered = if parsed.explain.is_some_and(ExplainRequest::is_about_rows) {
         let estimates = RowEstimates::of(&bound, &relations);
         lower_measured_query(&bound, &relations, &estimates, &settings)
     } else {

@@ -87,6 +87,12 @@ impl ExplainRequest {
         (request.is_analyze || !has_timing).then_some(request)
     }
 
+    /// Whether operators count rows or show how many are expected. Otherwise the plan is lowered as
+    /// that of the query itself is, which is what the times of planning are about.
+    pub(super) fn is_about_rows(self) -> bool {
+        self.is_analyze || self.has_costs
+    }
+
     fn has_summary(self) -> bool {
         self.has_summary.unwrap_or(self.is_analyze)
     }

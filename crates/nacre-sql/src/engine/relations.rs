@@ -171,7 +171,7 @@ fn view_definition(view: &ViewDef) -> Option<ViewDefinition> {
 
 impl RelationStatistics for SnapshotRelations<'_> {
     fn row_count(&self, relation: RelationId) -> Option<u64> {
-        Some(self.table(relation)?.seen_at(self.moment.snapshot()).ok()?.rows())
+        self.table_statistics(relation).map(|statistics| statistics.rows())
     }
 
     fn column(&self, relation: RelationId, position: usize) -> ColumnStatistics {

@@ -10,17 +10,25 @@ const MICROS_PER_DAY: f64 = 86_400e6;
 
 /// Statistics of a table, looked up once for a query.
 #[derive(Debug)]
-pub(super) struct StoredTableStatistics(TableStatistics);
+pub(super) struct StoredTableStatistics {
+    columns: TableStatistics,
+    rows: u64,
+}
 
 impl StoredTableStatistics {
     pub(super) fn of(snapshot: &TableSnapshot) -> Self {
-        Self(snapshot.statistics())
+        Self { columns: snapshot.statistics(), rows: snapshot.rows() }
+    }
+
+    /// Returns the number of rows.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// Returns the statistics of a column of a type.
     pub(super) fn column(&self, column: usize, column_type: ColumnType) -> ColumnStatistics {
         let ColumnEstimates { bounds, null_fraction, distinct, quantiles, .. } =
-            self.0.column(column);
+            self.columns.column(column);
         let bounds = bounds.and_then(|(min, max)| {
             Some((sql_value(min, column_type)?, sql_value(max, column_type)?))
         });

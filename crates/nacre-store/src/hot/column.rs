@@ -130,6 +130,10 @@ impl HotColumn {
         Self { column_type, values, nulls: Vec::new(), range: WrittenRange::EMPTY }
     }
 
+    pub(super) fn column_type(&self) -> ColumnType {
+        self.column_type
+    }
+
     /// Returns bounds of the values of all versions.
     pub(crate) fn range(&self) -> HotColumnRange {
         let WrittenRange { min, max } = self.range;

@@ -23,13 +23,20 @@ pub enum HotCondition<'a> {
     Restriction(&'a Restriction),
     /// On strings that are not null.
     Predicate(&'a dyn Fn(&[u8]) -> bool),
+    /// Says of the values of several rows, a bit for each, which are wanted at all. Others are left
+    /// out where that costs little: not among rows with versions, and not in short runs.
+    Hint(&'a dyn Fn(&ColumnBuffer) -> Vec<u64>),
 }
+
+/// Rows of a run of which a hint is asked: for fewer, it costs about what it saves.
+const HINTED_ROWS_MIN: usize = 64;
 
 impl std::fmt::Debug for HotCondition<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Restriction(restriction) => write!(f, "{restriction}"),
             Self::Predicate(_) => f.write_str("predicate"),
+            Self::Hint(_) => f.write_str("hint"),
         }
     }
 }
@@ -40,7 +47,12 @@ impl HotCondition<'_> {
             (Self::Restriction(restriction), value) => value.matches(restriction),
             (Self::Predicate(predicate), ValueRef::Bytes(value)) => predicate(value),
             (Self::Predicate(_), _) => false,
+            (Self::Hint(_), _) => true,
         }
+    }
+
+    fn is_hint(&self) -> bool {
+        matches!(self, Self::Hint(_))
     }
 }
 
@@ -60,7 +72,7 @@ struct Matching<'m> {
 impl Matching<'_> {
     fn run(&mut self, run: Range<usize>) {
         self.left.clear();
-        for (column, condition) in self.conditions {
+        for (column, condition) in self.conditions.iter().filter(|(_, one)| !one.is_hint()) {
             let column = self.latched.column(*column);
             column.select(run.clone(), *condition, self.flavour, &mut self.bits);
             if self.left.is_empty() {
@@ -69,21 +81,43 @@ impl Matching<'_> {
                 self.left.iter_mut().zip(&self.bits).for_each(|(left, bits)| *left &= bits);
             }
         }
-        if self.conditions.is_empty() {
+        if self.left.is_empty() {
+            self.positions.clear();
+            self.positions.extend((0..run.len()).map(|at| at as u16));
+        } else {
+            kernel::positions(&self.left, &mut self.positions);
+        }
+        let start = run.start;
+        self.ask_hints(start);
+        if self.positions.len() == run.len() {
             self.offsets.extend(run.clone().map(|row| row as u16));
             for (buffer, column) in self.buffers.iter_mut().zip(self.columns) {
                 self.latched.column(*column).copy_to(run.clone(), buffer);
             }
             return;
         }
-        kernel::positions(&self.left, &mut self.positions);
-        if self.positions.is_empty() {
-            return;
-        }
-        let start = run.start;
         self.offsets.extend(self.positions.iter().map(|at| (start + usize::from(*at)) as u16));
         for (buffer, column) in self.buffers.iter_mut().zip(self.columns) {
             self.latched.column(*column).gather_to(start, &self.positions, buffer);
+        }
+    }
+
+    /// Leaves out positions, counted from `start`, that hints do not want.
+    fn ask_hints(&mut self, start: usize) {
+        for (column, condition) in self.conditions {
+            let HotCondition::Hint(wanted) = condition else { continue };
+            if self.positions.len() < HINTED_ROWS_MIN {
+                return;
+            }
+            let column = self.latched.column(*column);
+            let mut values = ColumnBuffer::new(column.column_type());
+            column.gather_to(start, &self.positions, &mut values);
+            let wanted = wanted(&values);
+            let mut at = 0;
+            self.positions.retain(|_| {
+                at += 1;
+                wanted[(at - 1) / 64] >> ((at - 1) % 64) & 1 == 1
+            });
         }
     }
 }
@@ -91,10 +125,10 @@ impl Matching<'_> {
 impl HotChunkRef {
     /// Returns `columns` of those of the `rows` that the snapshot sees and that satisfy all
     /// `conditions`, each on the column with it, and which rows these are. The latch is held for
-    /// all of them: ask for a vector at a time. Predicates must not use the store.
+    /// all of them: ask for a vector at a time. Predicates and hints must not use the store.
     ///
     /// # Panics
-    /// If the table has no such column.
+    /// If the table has no such column, or a hint has fewer bits than it was given values.
     pub fn read_matching(
         &self,
         rows: Range<usize>,

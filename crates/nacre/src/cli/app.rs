@@ -80,6 +80,7 @@ fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
         BenchSubject::Mvcc(given) => given.named("mvcc"),
         BenchSubject::Open(given) => given.named("open"),
         BenchSubject::Pcr(given) => given.named("pcr"),
+        BenchSubject::Planning(given) => given.into_bench(),
         BenchSubject::Recovery(given) => given.named("recovery"),
         BenchSubject::Server(given) => given.named("server"),
         BenchSubject::Ssb(given) => given.named("ssb"),

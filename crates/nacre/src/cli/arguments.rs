@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use nacre_bench::bench::{BenchArgs, PeerEngine};
+use nacre_bench::bench::{BenchArgs, PeerEngine, TpchMeasure};
 use nacre_bench::replication::{AccessPattern, PageSize, ReplicationArgs, Workload, parse_bytes};
 use nacre_server::TlsMode;
 use nacre_store::RestoreTarget;
@@ -84,6 +84,14 @@ Examples:
 A kernel is the plan that a person would write: tight loops over plain arrays in DRAM. The last
 columns are the kernel's: its time and processor cycles a row of its largest table, what it reads,
 and how long the memory takes to give that.";
+
+const PLANNING_NOTES: &str = "\
+Examples:
+  nacre bench planning --quick
+  nacre bench planning --sf 1 --folder ds --json planning.json
+
+Times are in microseconds. A query that Nacre leaves to DataFusion has no steps. The last columns
+are those of EXPLAIN as a whole, by Nacre and by DataFusion.";
 
 const TPCDS_NOTES: &str = "\
 Examples:
@@ -391,6 +399,9 @@ pub(super) enum BenchSubject {
     Open(DataArguments),
     /// Replicas in several formats against uncompressed ones: operators, appending, both at once.
     Pcr(ValueArguments),
+    /// From the text of a query to its plan, by step, next to DataFusion.
+    #[command(after_long_help = PLANNING_NOTES)]
+    Planning(PlanningArguments),
     /// From kill -9 after many commits to the first answer and to service.
     Recovery(CountArguments),
     /// pgbench and fetched rows through the server, next to PostgreSQL.
@@ -455,6 +466,19 @@ pub(super) struct TpchArguments {
     /// Measure how good the estimates of joins are, instead of times.
     #[arg(long, conflicts_with = "peers")]
     pub(super) estimates: bool,
+    /// Measure what rows cost that transactions inserted, instead of times.
+    #[arg(long, conflicts_with_all = ["peers", "estimates"])]
+    pub(super) fresh: bool,
+}
+
+/// Arguments of `nacre bench planning`.
+#[derive(Args, Debug)]
+pub(super) struct PlanningArguments {
+    /// Also plan the queries of this folder, which `nacre bench tpcds --prepare` filled.
+    #[arg(long, value_name = "F")]
+    pub(super) folder: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) data: DataArguments,
 }
 
 /// Arguments of the benchmarks that load a database of a scale factor, next to peers.
@@ -652,7 +676,19 @@ impl PeerArguments {
 impl TpchArguments {
     /// Returns the arguments of the benchmark.
     pub(super) fn into_bench(self) -> BenchArgs {
-        BenchArgs { has_estimates: self.estimates, ..self.measured.named("tpch") }
+        let tpch = match (self.estimates, self.fresh) {
+            (true, _) => TpchMeasure::Estimates,
+            (false, true) => TpchMeasure::FreshRows,
+            (false, false) => TpchMeasure::Times,
+        };
+        BenchArgs { tpch, ..self.measured.named("tpch") }
+    }
+}
+
+impl PlanningArguments {
+    /// Returns the arguments of the benchmark.
+    pub(super) fn into_bench(self) -> BenchArgs {
+        BenchArgs { folder: self.folder, ..self.data.named("planning") }
     }
 }
 

@@ -38,8 +38,8 @@ pub(in crate::bench) struct PeerContest<'a> {
     pub(in crate::bench) nacre: &'a Engine,
     /// In ids, such as `tpch`.
     pub(in crate::bench) workload: &'static str,
-    /// Parameters of ids, such as `sf=1,threads=2`.
-    pub(in crate::bench) parameters: &'a str,
+    /// The first parameter of ids, such as `sf=1`.
+    pub(in crate::bench) size: String,
     pub(in crate::bench) repetitions: usize,
 }
 
@@ -63,6 +63,17 @@ struct PeerTally {
     failures: usize,
     /// Queries whose answers differ.
     differences: usize,
+}
+
+impl<'a> PeerQuery<'a> {
+    /// Makes a query that has one right answer.
+    pub(in crate::bench) fn new(
+        title: &'a str,
+        slug: String,
+        sql: impl Into<Cow<'a, str>>,
+    ) -> Self {
+        Self { title: title.into(), slug, sql: sql.into(), is_deterministic: true }
+    }
 }
 
 /// Starts the peers that are asked for and there; the others are named.
@@ -207,7 +218,8 @@ impl PeerContest<'_> {
         times: &QueryTimes,
         tally: &mut PeerTally,
     ) -> Result<()> {
-        let (workload, slug, parameters) = (self.workload, &query.slug, self.parameters);
+        let (workload, slug) = (self.workload, &query.slug);
+        let parameters = format!("{},threads={}", self.size, self.setup.threads);
         let (ours, is_emulated) = (milliseconds(times.ours), self.nacre.is_emulated());
         let mut columns = String::new();
         for (peer, time) in peers.iter().zip(&times.theirs) {

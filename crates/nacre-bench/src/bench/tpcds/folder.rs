@@ -11,8 +11,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
+use crate::bench::Setup;
 use crate::bench::pgbench::python;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 
 /// The program that fills a folder.
@@ -20,26 +23,26 @@ const PROGRAM: &str = include_str!("prepare.py");
 
 /// What a folder holds.
 #[derive(Debug)]
-pub(super) struct DsFolder {
-    pub(super) scale_factor: String,
-    pub(super) tables: Vec<DsTable>,
-    pub(super) queries: Vec<DsQuery>,
+pub(in crate::bench) struct DsFolder {
+    pub(in crate::bench) scale_factor: String,
+    pub(in crate::bench) tables: Vec<DsTable>,
+    pub(in crate::bench) queries: Vec<DsQuery>,
 }
 
 /// A table.
 #[derive(Debug)]
-pub(super) struct DsTable {
-    pub(super) name: String,
-    pub(super) create_statement: String,
-    pub(super) csv: PathBuf,
+pub(in crate::bench) struct DsTable {
+    pub(in crate::bench) name: String,
+    pub(in crate::bench) create_statement: String,
+    pub(in crate::bench) csv: PathBuf,
 }
 
 /// A query.
 #[derive(Debug)]
-pub(super) struct DsQuery {
+pub(in crate::bench) struct DsQuery {
     /// Such as `q01`.
-    pub(super) name: String,
-    pub(super) sql: String,
+    pub(in crate::bench) name: String,
+    pub(in crate::bench) sql: String,
 }
 
 impl DsFolder {
@@ -47,7 +50,7 @@ impl DsFolder {
     ///
     /// # Errors
     /// [`Error::Usage`] if it holds no tables or no queries; failing input and output.
-    pub(super) fn read(folder: &Path) -> Result<Self> {
+    pub(in crate::bench) fn read(folder: &Path) -> Result<Self> {
         let tables = statements_below(&folder.join("tables"))?.into_iter().map(|found| DsTable {
             csv: folder.join("tables").join(format!("{}.csv", found.0)),
             name: found.0,
@@ -67,11 +70,24 @@ impl DsFolder {
         Ok(Self { scale_factor: text.trim().to_owned(), tables, queries })
     }
 
+    /// Creates its tables in a database and loads the rows.
+    ///
+    /// # Errors
+    /// Those of the statements.
+    pub(in crate::bench) async fn load(&self, setup: &Setup, nacre: &Engine) -> Result<()> {
+        for table in &self.tables {
+            setup.interrupt.check()?;
+            nacre.query(&table.create_statement).await?;
+            nacre.load(&table.name, &table.csv, Arc::default()).await?;
+        }
+        nacre.finish_replicas(&setup.interrupt)
+    }
+
     /// Fills a folder, which is created if absent, with rows of a scale factor.
     ///
     /// # Errors
     /// [`Error::Child`] if no Python has DuckDB and its extension, with what it says.
-    pub(super) fn prepare(folder: &Path, scale_factor: f64) -> Result<()> {
+    pub(in crate::bench) fn prepare(folder: &Path, scale_factor: f64) -> Result<()> {
         let python = python();
         let mut command = Command::new(&python);
         command.args(["-c", PROGRAM]).arg(folder).arg(scale_factor.to_string());

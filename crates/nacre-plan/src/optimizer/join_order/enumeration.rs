@@ -79,6 +79,9 @@ fn enumerate_pairs(
     neighbors: Vec<LeafBits>,
     pairs_max: usize,
 ) -> Option<Vec<(LeafBits, LeafBits)>> {
+    if clique_pairs(&neighbors).is_some_and(|pairs| pairs > pairs_max as u128) {
+        return None;
+    }
     let count = neighbors.len();
     let mut enumeration = PairEnumeration { neighbors, pairs: Vec::new(), pairs_max };
     for start in (0..count).rev() {
@@ -86,6 +89,15 @@ fn enumerate_pairs(
         enumeration.grow(bit(start), up_to(start), None)?;
     }
     Some(enumeration.pairs)
+}
+
+/// Returns how many pairs leaves have that are joined each with each: half of the ways to put each
+/// of them into one of two sets or into none, without those where a set is empty. `None` if they
+/// are not.
+fn clique_pairs(neighbors: &[LeafBits]) -> Option<u128> {
+    let count = neighbors.len() as u32;
+    let is_clique = neighbors.iter().all(|around| around.count_ones() + 1 == count);
+    is_clique.then(|| (3_u128.pow(count) + 1 - 2_u128.pow(count + 1)) / 2)
 }
 
 fn bit(leaf: usize) -> LeafBits {
@@ -101,19 +113,30 @@ fn lowest(set: LeafBits) -> usize {
     set.trailing_zeros() as usize
 }
 
-/// Returns the leaves of a set, ascending.
-fn members(mut set: LeafBits) -> impl DoubleEndedIterator<Item = usize> {
-    let mut all = Vec::with_capacity(set.count_ones() as usize);
-    while set != 0 {
-        all.push(lowest(set));
-        set &= set - 1;
+/// The leaves of a set, ascending.
+struct SetMembers(LeafBits);
+
+impl Iterator for SetMembers {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let first = (self.0 != 0).then(|| lowest(self.0))?;
+        self.0 &= self.0 - 1;
+        Some(first)
     }
-    all.into_iter()
+}
+
+impl DoubleEndedIterator for SetMembers {
+    fn next_back(&mut self) -> Option<usize> {
+        let last = self.0.checked_ilog2()? as usize;
+        self.0 &= !bit(last);
+        Some(last)
+    }
 }
 
 impl PairEnumeration {
     fn neighbors_of(&self, set: LeafBits, excluded: LeafBits) -> LeafBits {
-        members(set).fold(0, |all, leaf| all | self.neighbors[leaf]) & !set & !excluded
+        SetMembers(set).fold(0, |all, leaf| all | self.neighbors[leaf]) & !set & !excluded
     }
 
     /// Names all connected sets that extend `set` without `excluded`: as the second of a pair with
@@ -136,7 +159,7 @@ impl PairEnumeration {
     fn add_complements(&mut self, set: LeafBits) -> Option<()> {
         let excluded = up_to(lowest(set)) | set;
         let around = self.neighbors_of(set, excluded);
-        for start in members(around).rev() {
+        for start in SetMembers(around).rev() {
             self.add_pair(set, bit(start))?;
             self.grow(bit(start), excluded | (up_to(start) & around), Some(set))?;
         }
@@ -175,7 +198,10 @@ pub(super) fn cheapest_steps(
     };
     let pairs = enumerate_pairs(part.iter().map(bits).collect(), PAIRS_MAX)?;
     let mut trees = TreeTable::default();
+    // By leaf of the graph; 0 for those of other parts.
+    let mut bit_of = vec![0; graph.leaves.len()];
     for (own, leaf) in part.iter().enumerate() {
+        bit_of[*leaf] = bit(own);
         let rows = graph.leaves[*leaf].rows;
         trees.insert(bit(own), CheapestTree { cost: 0.0, rows, inputs: None });
     }
@@ -185,9 +211,7 @@ pub(super) fn cheapest_steps(
         let set = one | other;
         let known = trees.get(&set);
         let rows = known.map(|tree| tree.rows);
-        let rows = rows.unwrap_or_else(|| {
-            graph.rows_of(&|leaf| local(&leaf).is_some_and(|own| set & bit(own) != 0))
-        });
+        let rows = rows.unwrap_or_else(|| graph.rows_of(&|leaf| set & bit_of[leaf] != 0));
         let cost = inputs_cost + rows;
         if known.is_none_or(|known| cost < known.cost * CHEAPER_BELOW) {
             trees.insert(set, CheapestTree { cost, rows, inputs: Some((one, other)) });
@@ -226,7 +250,7 @@ mod tests {
     fn is_connected(neighbors: &[LeafBits], set: LeafBits) -> bool {
         let mut seen = bit(lowest(set));
         loop {
-            let more = members(seen).fold(seen, |all, leaf| all | (neighbors[leaf] & set));
+            let more = SetMembers(seen).fold(seen, |all, leaf| all | (neighbors[leaf] & set));
             if more == seen {
                 return seen == set;
             }
@@ -264,7 +288,7 @@ mod tests {
                     let are_sets = one & other == 0
                         && is_connected(&neighbors, one)
                         && is_connected(&neighbors, other);
-                    let are_joined = members(one).any(|leaf| neighbors[leaf] & other != 0);
+                    let are_joined = SetMembers(one).any(|leaf| neighbors[leaf] & other != 0);
                     expected += usize::from(are_sets && are_joined);
                 }
             }
@@ -280,6 +304,9 @@ mod tests {
         };
         assert_eq!(enumerate_pairs(clique(10), PAIRS_MAX).unwrap().len(), 28_501);
         assert_eq!(enumerate_pairs(clique(11), PAIRS_MAX).unwrap().len(), 86_526);
+        assert_eq!(clique_pairs(&clique(11)), Some(86_526));
+        assert_eq!(clique_pairs(&clique(12)), Some(261_625));
+        assert_eq!(clique_pairs(&[0b10, 0b101, 0b10]), None);
         assert!(enumerate_pairs(clique(12), PAIRS_MAX).is_none());
         assert!(enumerate_pairs(clique(64), PAIRS_MAX).is_none());
     }

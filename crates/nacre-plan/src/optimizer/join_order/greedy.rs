@@ -168,7 +168,7 @@ impl<'g> GreedyOrdering<'g> {
                 .iter()
                 .any(|unit| needs.iter().all(|leaf| unit.leaves.binary_search(leaf).is_ok()));
             if is_new && needs.iter().all(is_of_both) {
-                rows += selectivity.ln();
+                rows += selectivity;
             }
         }
         bounded_rows(rows.exp())

@@ -47,6 +47,12 @@ pub(super) struct GraphClass {
     pub(super) leaves: BTreeMap<usize, (f64, usize)>,
 }
 
+impl GraphClass {
+    fn log_values(&self) -> Vec<(usize, f64)> {
+        self.leaves.iter().map(|(leaf, (distinct, _))| (*leaf, distinct.ln())).collect()
+    }
+}
+
 /// Two leaves that a composite key joins: one row of the first for each of the second.
 #[derive(Clone, Debug)]
 struct CompositeJoin {
@@ -64,8 +70,13 @@ pub(super) struct QueryGraph {
     pub(super) classes: Vec<GraphClass>,
     /// For each leaf its neighbours by equalities.
     pub(super) neighbors: Vec<BTreeSet<usize>>,
-    /// Selectivities of conditions that are of no class, with the leaves that they need.
+    /// Logarithms of the selectivities of conditions that are of no class, with the leaves that
+    /// they need.
     pub(super) other_selectivities: Vec<(Vec<usize>, f64)>,
+    /// Logarithms of the rows of leaves, and by class of the values of its leaves: a set is
+    /// estimated many thousand times.
+    log_rows: Vec<f64>,
+    log_values: Vec<Vec<(usize, f64)>>,
     composites: Vec<CompositeJoin>,
 }
 
@@ -98,6 +109,8 @@ impl QueryGraph {
         let mut graph = Self {
             neighbors: vec![BTreeSet::new(); leaves.len()],
             other_selectivities: Vec::new(),
+            log_rows: leaves.iter().map(|leaf| leaf.rows.ln()).collect(),
+            log_values: classes.iter().map(GraphClass::log_values).collect(),
             composites: Vec::new(),
             leaves,
             conditions,
@@ -140,7 +153,7 @@ impl QueryGraph {
             {
                 continue;
             }
-            let selectivity = profiles.of(&condition.expression);
+            let selectivity = profiles.of(&condition.expression).ln();
             self.other_selectivities.push((condition.needs.clone(), selectivity));
             if let ([one, other], true) = (&condition.needs[..], condition.is_movable)
                 && is_hashable(&condition.expression, leaf_of)
@@ -195,10 +208,11 @@ impl QueryGraph {
 
     /// Returns the rows of a set of leaves, joined by all conditions over them.
     pub(super) fn rows_of(&self, set: &dyn Fn(usize) -> bool) -> f64 {
-        let own = self.leaves.iter().enumerate().filter(|(leaf, _)| set(*leaf));
-        let mut total: f64 = own.map(|(_, leaf)| leaf.rows.ln()).sum();
-        for class in &self.classes {
-            total -= class_divisor(class.leaves.iter().filter(|(leaf, _)| set(**leaf)));
+        let own = self.log_rows.iter().enumerate().filter(|(leaf, _)| set(*leaf));
+        let mut total: f64 = own.map(|(_, rows)| rows).sum();
+        for values in &self.log_values {
+            let own = values.iter().filter(|(leaf, _)| set(*leaf));
+            total -= class_divisor(own.map(|(_, values)| *values));
         }
         let mut corrected: Vec<&[usize]> = Vec::new();
         for composite in &self.composites {
@@ -210,7 +224,7 @@ impl QueryGraph {
         }
         for (needs, selectivity) in &self.other_selectivities {
             if needs.iter().all(|leaf| set(*leaf)) {
-                total += selectivity.ln();
+                total += selectivity;
             }
         }
         bounded_rows(total.min(ROWS_MAX.ln()).exp())
@@ -244,11 +258,11 @@ impl QueryGraph {
 
 /// Returns the logarithm of what equalities divide the product of rows by: the values of all leaves
 /// of a class but of the one with the fewest.
-fn class_divisor<'c>(leaves: impl Iterator<Item = (&'c usize, &'c (f64, usize))>) -> f64 {
+fn class_divisor(log_values: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut least) = (0.0, f64::INFINITY);
-    for (_, (distinct, _)) in leaves {
-        sum += distinct.ln();
-        least = least.min(distinct.ln());
+    for values in log_values {
+        sum += values;
+        least = least.min(values);
     }
     if least.is_finite() { sum - least } else { 0.0 }
 }
