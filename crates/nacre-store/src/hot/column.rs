@@ -366,6 +366,11 @@ impl HotColumn {
         })
     }
 
+    /// Whether values are strings.
+    pub(super) fn has_strings(&self) -> bool {
+        matches!(self.values, HotValues::Bytes(_))
+    }
+
     /// Whether some row may be null.
     pub(super) fn has_nulls(&self) -> bool {
         !self.nulls.is_empty()

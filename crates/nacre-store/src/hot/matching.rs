@@ -74,6 +74,9 @@ impl Matching<'_> {
         self.left.clear();
         for (column, condition) in self.conditions.iter().filter(|(_, one)| !one.is_hint()) {
             let column = self.latched.column(*column);
+            if column.has_strings() {
+                continue;
+            }
             column.select(run.clone(), *condition, self.flavour, &mut self.bits);
             if self.left.is_empty() {
                 std::mem::swap(&mut self.left, &mut self.bits);
@@ -87,6 +90,7 @@ impl Matching<'_> {
         } else {
             kernel::positions(&self.left, &mut self.positions);
         }
+        self.test_strings(run.start);
         let start = run.start;
         self.ask_hints(start);
         if self.positions.len() == run.len() {
@@ -99,6 +103,18 @@ impl Matching<'_> {
         self.offsets.extend(self.positions.iter().map(|at| (start + usize::from(*at)) as u16));
         for (buffer, column) in self.buffers.iter_mut().zip(self.columns) {
             self.latched.column(*column).gather_to(start, &self.positions, buffer);
+        }
+    }
+
+    /// Leaves out positions, counted from `start`, whose strings do not match: they cost more than
+    /// numbers, so these went first.
+    fn test_strings(&mut self, start: usize) {
+        for (column, condition) in self.conditions.iter().filter(|(_, one)| !one.is_hint()) {
+            let column = self.latched.column(*column);
+            if column.has_strings() {
+                let holds = |at: &u16| condition.holds(column.get(start + usize::from(*at)));
+                self.positions.retain(holds);
+            }
         }
     }
 
