@@ -9,7 +9,7 @@ use super::filter::ScanFilter;
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
-use crate::vector::{BitVector, SelectionVector, VectorBatch};
+use crate::vector::{BitVector, SelectionVector, VectorBatch, VectorRows};
 
 /// A morsel and where its next vector begins.
 #[derive(Debug)]
@@ -18,11 +18,15 @@ pub(super) struct HotMorsel {
     /// Its place among all chunks.
     place: usize,
     next_row: usize,
+    vector_rows: usize,
 }
 
 impl HotMorsel {
-    pub(super) fn new(chunk: &HotChunkRef, place: usize, start: usize) -> Self {
-        Self { chunk: chunk.clone(), place, next_row: start }
+    /// Begins at row `start`. Vectors are no longer than 8,192 rows, whatever is asked for: the
+    /// latch is held for one.
+    pub(super) fn new(chunk: &HotChunkRef, place: usize, start: usize, size: VectorRows) -> Self {
+        let vector_rows = size.get().min(VECTOR_ROWS);
+        Self { chunk: chunk.clone(), place, next_row: start, vector_rows }
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
@@ -42,7 +46,7 @@ impl HotMorsel {
         conditions.sort_by_key(|(_, condition)| matches!(condition, HotCondition::Predicate(_)));
         let columns: Vec<usize> = scan.columns.iter().map(|column| column.column).collect();
         while self.next_row < end {
-            let rows = self.next_row..end.min(self.next_row + VECTOR_ROWS);
+            let rows = self.next_row..end.min(self.next_row + self.vector_rows);
             self.next_row = rows.end;
             scan.counters.note_rows_read(rows.len());
             let (buffers, offsets) =

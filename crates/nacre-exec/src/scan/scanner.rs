@@ -8,8 +8,6 @@
 
 use std::sync::Arc;
 
-use nacre_column::VECTOR_ROWS;
-
 use super::decode::WantedRows;
 use super::frozen::FrozenMorsel;
 use super::hot::HotMorsel;
@@ -20,7 +18,7 @@ use crate::error::ExecResult;
 use crate::value::VectorType;
 use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
 
-/// Rows that are gathered before they are handed on, unless the morsel ends.
+/// Rows that are gathered before they are handed on, unless the morsel ends or vectors have fewer.
 const GATHERED_ROWS_MIN: usize = 2_048;
 
 /// A vector with strings is gathered if less of it is left: a string costs more than the step from
@@ -77,7 +75,8 @@ impl MorselScanner {
             }
             None => {
                 let chunk = &scan.hot[morsel.chunk - scan.frozen.len()];
-                MorselSource::Hot(HotMorsel::new(chunk, scan.places[morsel.chunk], start))
+                let place = scan.places[morsel.chunk];
+                MorselSource::Hot(HotMorsel::new(chunk, place, start, scan.vector_rows))
             }
         };
         let has_strings = scan.columns.iter().any(|one| one.vector_type == VectorType::Bytes);
@@ -109,7 +108,7 @@ impl MorselScanner {
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
         let Self { source, end, filters, late, keys, pending, words, positions, .. } = self;
-        let gathered_percent = self.gathered_percent;
+        let (gathered_percent, vector_rows) = (self.gathered_percent, scan.vector_rows.get());
         for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
             column.clear();
             column.dictionary.clone_from(&made.dictionary);
@@ -125,7 +124,7 @@ impl MorselScanner {
                 Some(left) => left,
                 None => {
                     let start = morsel.vector.end;
-                    morsel.vector = start..(*end).min(start + VECTOR_ROWS);
+                    morsel.vector = start..(*end).min(start + vector_rows);
                     if morsel.vector.is_empty() {
                         return Ok(batch.rows > 0);
                     }
@@ -144,7 +143,7 @@ impl MorselScanner {
             let rows = morsel.vector.len();
             match left {
                 LeftRows::Some(left) if left.count() * 100 < rows * gathered_percent => {
-                    if batch.rows + left.count() > VECTOR_ROWS {
+                    if batch.rows + left.count() > vector_rows {
                         *pending = Some(LeftRows::Some(left));
                         return Ok(true);
                     }
