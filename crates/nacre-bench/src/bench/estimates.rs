@@ -13,12 +13,13 @@
 
 use serde_json::Value;
 
+use super::explained::{explained_plan, plan_inputs, unexpected};
 use crate::bench::Setup;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::report::{Measurement, Report};
 use crate::tpch::QUERIES;
-use crate::workload::{Cell, Query};
+use crate::workload::Query;
 
 /// A join, and how many rows it should have and has.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,24 +92,15 @@ fn add(
 }
 
 async fn measured_joins(setup: &Setup, nacre: &Engine, query: &Query) -> Result<Vec<JoinRows>> {
-    let sql = query.sql(setup.scale_factor);
-    let answer = nacre.query(&format!("EXPLAIN (ANALYZE, FORMAT JSON) {sql}")).await?;
-    let text = match answer.rows.first().and_then(|row| row.first()) {
-        Some(Cell::Text(text)) => text.as_str(),
-        _ => "",
-    };
-    let unexpected =
-        |what: String| Error::Deviation(format!("EXPLAIN of {} answered {what}", query.name));
-    let plan: Value = serde_json::from_str(text).map_err(|error| unexpected(error.to_string()))?;
+    let plan = explained_plan(nacre, query.name, &query.sql(setup.scale_factor)).await?;
     let mut joins = Vec::new();
-    add_joins(&plan[0]["Plan"], &mut joins)
-        .ok_or_else(|| unexpected("joins without rows".to_owned()))?;
+    add_joins(&plan, &mut joins).ok_or_else(|| unexpected(query.name, "joins without rows"))?;
     Ok(joins)
 }
 
 /// Adds the joins of a plan; `None` if one has no rows.
 fn add_joins(node: &Value, joins: &mut Vec<JoinRows>) -> Option<()> {
-    let inputs = node["Plans"].as_array().map_or(&[][..], Vec::as_slice);
+    let inputs = plan_inputs(node);
     if let Some(kind) = node["Join Type"].as_str() {
         let sides: Vec<String> = inputs.iter().map(table_names).collect();
         joins.push(JoinRows {
@@ -122,7 +114,7 @@ fn add_joins(node: &Value, joins: &mut Vec<JoinRows>) -> Option<()> {
 
 /// Returns the tables that an operator reads.
 fn table_names(node: &Value) -> String {
-    let inputs = node["Plans"].as_array().map_or(&[][..], Vec::as_slice);
+    let inputs = plan_inputs(node);
     let own = node["Relation Name"].as_str().map(str::to_owned);
     let names: Vec<String> = own.into_iter().chain(inputs.iter().map(table_names)).collect();
     match &names[..] {

@@ -81,6 +81,7 @@ fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
         BenchSubject::Open(given) => given.named("open"),
         BenchSubject::Pcr(given) => given.named("pcr"),
         BenchSubject::Recovery(given) => given.named("recovery"),
+        BenchSubject::Scans(given) => given.named("scans"),
         BenchSubject::Server(given) => given.named("server"),
         BenchSubject::Ssb(given) => given.named("ssb"),
         BenchSubject::Tatp(given) => given.named("tatp"),
