@@ -11,6 +11,7 @@
 //! | `pcr` | what do replicas in other formats give to readers, what do they cost an appender? |
 //! | `planning` | how long does it take to plan queries, next to DataFusion? |
 //! | `recovery` | how soon after a kill is there service, and how soon do indexes find rows? |
+//! | `scans` | what do restrictions on encoded values, compression and the size of vectors give? |
 //! | `server` | what do programs of PostgreSQL get from our server, next to PostgreSQL's? |
 //! | `ssb` | what do they give to the 13 queries of the star schema benchmark? |
 //! | `tatp` | what do versions cost transactions that mostly read? |
@@ -37,6 +38,7 @@ mod pgbench;
 mod planning;
 mod postgres;
 pub(crate) mod recovery;
+mod scans;
 mod served;
 mod server;
 mod ssb;
@@ -58,7 +60,7 @@ pub use peers::PeerEngine;
 pub use tpch::TpchMeasure;
 
 /// The benchmarks that [`run`] knows.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 16] = [
     "clickbench",
     "formats",
     "limits",
@@ -68,6 +70,7 @@ pub const NAMES: [&str; 15] = [
     "pcr",
     "planning",
     "recovery",
+    "scans",
     "server",
     "ssb",
     "tatp",
@@ -182,6 +185,7 @@ pub fn run(args: BenchArgs) -> Result<()> {
             "open" => open::run(&setup, &mut report).await,
             "planning" => planning::run(&setup, &mut report).await,
             "recovery" => recovery::run(&setup, &mut report).await,
+            "scans" => scans::run(&setup, &mut report).await,
             "ssb" => ssb::run(&setup, &mut report).await,
             "tpcds" => tpcds::run(&setup, &mut report).await,
             _ => tpch::run(&setup, &mut report).await,
@@ -201,7 +205,7 @@ fn check(args: &BenchArgs, scale_factor: f64) -> Result<()> {
             crate::tpch::check_scale_factor(scale_factor)?;
             crate::tpch::check_scale_factor(scale_factor / open::SMALLER_BY)
         }
-        "limits" | "load" | "tpch" => crate::tpch::check_scale_factor(scale_factor),
+        "limits" | "load" | "scans" | "tpch" => crate::tpch::check_scale_factor(scale_factor),
         "ssb" => crate::ssb::check_scale_factor(scale_factor),
         "planning" => {
             crate::tpch::check_scale_factor(scale_factor)?;
@@ -219,8 +223,8 @@ mod tests {
     fn unknown_benchmark_is_told_the_known_ones() {
         let error = run(BenchArgs { name: "speed".into(), ..BenchArgs::default() }).unwrap_err();
         let message = "there is no benchmark speed: choose one of clickbench, formats, limits, \
-                       load, mvcc, open, pcr, planning, recovery, server, ssb, tatp, tpcc, tpcds, \
-                       tpch";
+                       load, mvcc, open, pcr, planning, recovery, scans, server, ssb, tatp, tpcc, \
+                       tpcds, tpch";
         assert_eq!(error.to_string(), message);
     }
 
@@ -390,6 +394,27 @@ mod tests {
                 let parameters = format!("sf=0.01,threads={threads}");
                 assert_has(&ids, &format!("query/tpch-{query}-limit/nacre/{parameters}"));
                 assert_has(&ids, &format!("read/tpch-{query}/kernel/{parameters}"));
+            }
+        }
+    }
+
+    #[test]
+    fn scans_are_measured_by_restrictions_replicas_and_vectors() {
+        let ids = smoke("scans", None, Some(0.01), 2);
+        for query in ["q01", "q22", "sum", "geomean"] {
+            for replicas in ["plain", "compressed"] {
+                let parameters = format!("sf=0.01,threads=2,replicas={replicas}");
+                assert_has(&ids, &format!("query/tpch-{query}-restricted/nacre/{parameters}"));
+            }
+            assert_has(&ids, &format!("query/tpch-{query}-compressed/nacre/sf=0.01,threads=2"));
+        }
+        assert_has(&ids, "read/tpch-q06/nacre/sf=0.01,threads=2");
+        for rows in [256, 1_024, 4_096, 8_192, 16_384, 65_536] {
+            for replicas in ["plain", "compressed"] {
+                let parameters =
+                    format!("sf=0.01,threads=2,replicas={replicas},vector_rows={rows}");
+                assert_has(&ids, &format!("query/tpch-q19-vector/nacre/{parameters}"));
+                assert_has(&ids, &format!("query/tpch-geomean-vector/nacre/{parameters}"));
             }
         }
     }

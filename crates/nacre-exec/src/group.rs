@@ -46,7 +46,7 @@ mod table;
 mod update;
 
 pub(crate) use keys::{equal_words, float_word, hash_words};
-pub(crate) use layout::GroupPlan;
+pub(crate) use layout::{GroupInputRows, GroupPlan};
 pub(crate) use sets::{GroupingSetsSink, GroupingSetsSource, grouping_columns};
 pub(crate) use sink::GroupSink;
 pub(crate) use source::GroupSource;

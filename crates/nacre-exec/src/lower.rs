@@ -2,7 +2,7 @@
 //!
 //! 1. Operators are lowered from the top down with the columns that are needed (`relations`), so
 //!    that a scan reads no other. Conditions right above it that it can decide on encoded values
-//!    become its predicates (`predicates`).
+//!    become its predicates (`scans`, `predicates`).
 //! 2. Expressions become nodes of a graph (`expressions`); each has a form (`form`), which says
 //!    what its physical values stand for: the scale of a decimal, days, characters without blanks.
 //! 3. Operators, functions and aggregates are recognised by OID (`operators`), casts by the types
@@ -69,6 +69,7 @@ mod relations;
 mod row_call;
 mod row_expression;
 mod row_nodes;
+mod scans;
 mod series;
 mod session;
 mod set_operations;

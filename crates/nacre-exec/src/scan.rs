@@ -2,9 +2,9 @@
 //!
 //! 1. [`PreparedScan`] drops chunks whose aggregates rule out a match, and finds out the bounds of
 //!    what is left: they decide how wide each column is decoded.
-//! 2. A [`MorselScanner`] goes through a part of a chunk, 8,192 rows at a time. Predicates are
-//!    evaluated on encoded values; rows that are left are gathered if they are few, decoded with
-//!    all others if they are many.
+//! 2. A [`MorselScanner`] goes through a part of a chunk, 8,192 rows at a time unless the query's
+//!    options say otherwise. Predicates are evaluated on encoded values; rows that are left are
+//!    gathered if they are few, decoded with all others if they are many.
 //! 3. A vector counts only after the blocks that it was read from were checked; else it is read
 //!    from another replica, before any sub-operator sees it ([`frozen`]).
 //!

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use crate::counters::{OperatorReport, ScanCounters, ScanReport};
 use crate::error::{ExecError, ExecResult};
 use crate::group::{
-    GroupPlan, GroupSink, GroupSource, GroupingSetsSink, GroupingSetsSource, grouping_columns,
+    GroupInputRows, GroupPlan, GroupSink, GroupSource, GroupingSetsSink, GroupingSetsSource,
+    grouping_columns,
 };
 use crate::join::{
     JoinBuildSink, JoinKeySet, JoinPlan, JoinProbeSource, JoinSide, JoinTableSink, JoinTableSource,
@@ -286,6 +287,7 @@ fn open_scan(
         context.budget.reservation("scan"),
         counters,
     )?
+    .with_vector_rows(context.vector_rows)
     .sampled(scan.sample.as_ref())?;
     let info = |column: &ScanColumn| SlotInfo {
         vector_type: column.vector_type,
@@ -388,7 +390,7 @@ fn open_aggregate(
         &node.aggregates,
         &infos,
         &pipeline.columns,
-        input_rows,
+        GroupInputRows { all: input_rows, batch: context.vector_rows.batch_rows_max() },
     )?);
     let sink = Arc::new(GroupSink::new(&plan, context));
     let keys: Vec<usize> = node.keys.iter().chain(&node.dependents).copied().collect();
@@ -433,11 +435,12 @@ fn open_grouping_sets(
     let keys = node.keys.iter().map(|key| infos.get(*key).cloned());
     let keys = keys.collect::<Option<Vec<_>>>().ok_or_else(missing)?;
     let (mut sinks, mut columns) = (Vec::with_capacity(node.sets.len()), Vec::new());
+    let rows = GroupInputRows { all: input_rows, batch: context.vector_rows.batch_rows_max() };
     for set in &node.sets {
         let own = set.iter().map(|key| node.keys.get(*key).copied());
         let own = own.collect::<Option<Vec<_>>>().ok_or_else(missing)?;
         let slots = &pipeline.columns;
-        let plan = GroupPlan::new((&own, &[]), &node.aggregates, &infos, slots, input_rows)?;
+        let plan = GroupPlan::new((&own, &[]), &node.aggregates, &infos, slots, rows)?;
         columns = grouping_columns(&keys, &plan, node.sets.len());
         sinks.push(Arc::new(GroupSink::new(&Arc::new(plan), context)));
     }

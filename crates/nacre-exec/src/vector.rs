@@ -1,4 +1,5 @@
-//! Vectors: up to 8,192 values of one column in memory, and batches of them.
+//! Vectors: up to 8,192 values of one column in memory, and batches of them. Scans may be told to
+//! make shorter or longer ones ([`VectorRows`]).
 //!
 //! # Invariants
 //! 1. Validity bits exist only where a value may be null; values of null rows are unspecified.
@@ -13,6 +14,7 @@ mod batch;
 mod bits;
 mod column;
 mod dictionary;
+mod size;
 mod strings;
 
 pub use batch::{DENSE_PERCENT_MIN, ResultBatch, SelectionVector, VectorBatch};
@@ -20,4 +22,5 @@ pub use bits::BitVector;
 pub(crate) use column::require_string_room;
 pub use column::{ColumnVector, VectorValues};
 pub use dictionary::{DictionaryReader, DictionaryReaders, QueryDictionary};
+pub use size::VectorRows;
 pub use strings::{INLINE_BYTES_MAX, StringColumn, StringView};

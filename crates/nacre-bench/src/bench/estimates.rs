@@ -13,7 +13,7 @@
 
 use serde_json::Value;
 
-use super::explained::explained;
+use super::explained::{explained_plan, plan_inputs, unexpected};
 use crate::bench::Setup;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -92,17 +92,15 @@ fn add(
 }
 
 async fn measured_joins(setup: &Setup, nacre: &Engine, query: &Query) -> Result<Vec<JoinRows>> {
-    let document = explained(nacre, "ANALYZE", &query.sql(setup.scale_factor)).await?;
+    let plan = explained_plan(nacre, &query.sql(setup.scale_factor)).await?;
     let mut joins = Vec::new();
-    add_joins(&document["Plan"], &mut joins).ok_or_else(|| {
-        Error::Deviation(format!("EXPLAIN of {} answered joins without rows", query.name))
-    })?;
+    add_joins(&plan, &mut joins).ok_or_else(|| unexpected(query.name, "joins without rows"))?;
     Ok(joins)
 }
 
 /// Adds the joins of a plan; `None` if one has no rows.
 fn add_joins(node: &Value, joins: &mut Vec<JoinRows>) -> Option<()> {
-    let inputs = node["Plans"].as_array().map_or(&[][..], Vec::as_slice);
+    let inputs = plan_inputs(node);
     if let Some(kind) = node["Join Type"].as_str() {
         let sides: Vec<String> = inputs.iter().map(table_names).collect();
         joins.push(JoinRows {
@@ -116,7 +114,7 @@ fn add_joins(node: &Value, joins: &mut Vec<JoinRows>) -> Option<()> {
 
 /// Returns the tables that an operator reads.
 fn table_names(node: &Value) -> String {
-    let inputs = node["Plans"].as_array().map_or(&[][..], Vec::as_slice);
+    let inputs = plan_inputs(node);
     let own = node["Relation Name"].as_str().map(str::to_owned);
     let names: Vec<String> = own.into_iter().chain(inputs.iter().map(table_names)).collect();
     match &names[..] {

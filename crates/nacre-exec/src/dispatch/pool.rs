@@ -121,6 +121,7 @@ impl WorkerPool {
             reads: Arc::new(BlockReads::default()),
             control: Arc::clone(&control),
             filters_keys: options.filters_keys,
+            vector_rows: options.vector_rows,
             spill: shared.spill.as_ref().map(QuerySpill::new),
             is_sliced: false,
         };

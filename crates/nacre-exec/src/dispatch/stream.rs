@@ -8,7 +8,7 @@ use crate::control::QueryControl;
 use crate::counters::{OperatorReport, ScanReport};
 use crate::error::{ExecError, ExecResult};
 use crate::result::{ChannelItem, ResultChannel};
-use crate::vector::ResultBatch;
+use crate::vector::{ResultBatch, VectorRows};
 
 /// How a query is run.
 pub struct QueryOptions {
@@ -21,18 +21,21 @@ pub struct QueryOptions {
     /// Whether scans leave out rows whose keys no join above wants. Without it, operators below a
     /// join have all the rows that the query says.
     pub filters_keys: bool,
+    /// Rows that scans read at once.
+    pub vector_rows: VectorRows,
     /// Called by a worker when there may be something to take.
     pub on_ready: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl Default for QueryOptions {
-    /// 1 GiB for operators, 16 MiB for rows on their way.
+    /// 1 GiB for operators, 16 MiB for rows on their way, vectors of 8,192 rows.
     fn default() -> Self {
         Self {
             memory_bytes_max: 1 << 30,
             result_bytes_max: 16 << 20,
             deadline: None,
             filters_keys: true,
+            vector_rows: VectorRows::default(),
             on_ready: None,
         }
     }
@@ -45,6 +48,7 @@ impl std::fmt::Debug for QueryOptions {
             .field("result_bytes_max", &self.result_bytes_max)
             .field("deadline", &self.deadline)
             .field("filters_keys", &self.filters_keys)
+            .field("vector_rows", &self.vector_rows)
             .finish_non_exhaustive()
     }
 }

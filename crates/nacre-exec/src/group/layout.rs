@@ -90,7 +90,15 @@ pub(crate) struct GroupPlan {
     /// Words of dependent keys and of their nulls.
     pub(super) dependent_words: Range<usize>,
     pub(super) row_words: usize,
-    pub(super) rows_max: u64,
+    pub(super) rows: GroupInputRows,
+}
+
+/// How many rows come at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupInputRows {
+    pub(crate) all: u64,
+    /// In one batch: sums of one are proved to fit by this.
+    pub(crate) batch: usize,
 }
 
 impl StateKind {
@@ -120,7 +128,7 @@ pub(super) fn key_words(vector_type: VectorType) -> usize {
 
 impl GroupPlan {
     /// Plans an aggregation by columns that are compared and such that depend on them; `infos` and
-    /// `slots` are those of the input's columns, which has at most `rows_max` rows.
+    /// `slots` are those of the input's columns, which has at most so many rows.
     ///
     /// # Errors
     /// [`ExecError::Internal`] if a column is not there or is of another class.
@@ -129,10 +137,10 @@ impl GroupPlan {
         calls: &[AggregateCall],
         infos: &[SlotInfo],
         slots: &[SlotId],
-        rows_max: u64,
+        rows: GroupInputRows,
     ) -> ExecResult<Self> {
         let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
-        let mut plan = Self::of_keys(key_columns, dependents, infos, slots, rows_max)?;
+        let mut plan = Self::of_keys(key_columns, dependents, infos, slots, rows)?;
         for call in calls {
             let column = |column: usize| {
                 let slot = slots.get(column).copied().ok_or_else(|| missing(column))?;
@@ -145,7 +153,7 @@ impl GroupPlan {
             }
             if let (true, Some(argument)) = (call.function.is_distinct(), call.argument) {
                 let keys: Vec<usize> = key_columns.iter().copied().chain([argument]).collect();
-                let mut set = Self::of_keys(&keys, &[], infos, slots, rows_max)?;
+                let mut set = Self::of_keys(&keys, &[], infos, slots, rows)?;
                 // The hash of the group's keys.
                 set.row_words += 1;
                 plan.distinct.push(set);
@@ -161,7 +169,7 @@ impl GroupPlan {
         dependents: &[usize],
         infos: &[SlotInfo],
         slots: &[SlotId],
-        rows_max: u64,
+        rows: GroupInputRows,
     ) -> ExecResult<Self> {
         let missing = |column: usize| ExecError::internal(format!("no column {column} to group"));
         let mut keys = Vec::with_capacity(compared.len() + dependents.len());
@@ -198,7 +206,7 @@ impl GroupPlan {
             aggregates: Vec::new(),
             distinct: Vec::new(),
             row_words: word,
-            rows_max,
+            rows,
         })
     }
 
@@ -209,12 +217,12 @@ impl GroupPlan {
         filter: Option<SlotId>,
     ) -> ExecResult<()> {
         let bounds = argument.as_ref().and_then(|(_, info)| info.bounds);
-        let sum_bounds = bounds.and_then(|bounds| bounds.sum_of(self.rows_max));
+        let sum_bounds = bounds.and_then(|bounds| bounds.sum_of(self.rows.all));
         let kind = self.kind(call.function, argument.as_ref().map(|(_, info)| info), sum_bounds);
         let kind = kind.ok_or_else(|| {
             ExecError::internal(format!("{:?} takes no such column", call.function))
         })?;
-        let vector_sum = bounds.and_then(|bounds| bounds.sum_of(nacre_column::VECTOR_ROWS as u64));
+        let vector_sum = bounds.and_then(|bounds| bounds.sum_of(self.rows.batch as u64));
         let fits = |within: IntBounds| vector_sum.is_some_and(|sum| within.contains(sum));
         self.aggregates.push(GroupAggregate {
             kind,
@@ -291,7 +299,7 @@ impl GroupPlan {
             is_nullable,
             dictionary: None,
         };
-        let count = int(IntBounds::new(0, self.rows_max.into()), false);
+        let count = int(IntBounds::new(0, self.rows.all.into()), false);
         let double = SlotInfo {
             vector_type: VectorType::Float64,
             bounds: None,

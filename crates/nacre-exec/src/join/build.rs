@@ -267,7 +267,7 @@ impl PipelineSink for JoinBuildSink {
         let mut positions: Vec<u16> = Vec::new();
         if plan.keeps_build() {
             // A row without a key has no partner, and comes out for that.
-            positions.extend(0..batch.rows as u16);
+            positions.extend((0..batch.rows).map(|row| row as u16));
         } else {
             local.keys.has_key.for_each_one(|row| positions.push(row as u16));
         }

@@ -50,7 +50,7 @@ impl PairCursor {
         self.rows.clear();
         match batch.selection.as_ref() {
             Some(selection) => selection.positions(&mut self.rows),
-            None => self.rows.extend(0..batch.rows as u16),
+            None => self.rows.extend((0..batch.rows).map(|row| row as u16)),
         }
         if !plan.pads_probe() || plan.residual.is_some() {
             self.rows.retain(|row| partners[usize::from(*row)] != NO_ROW);

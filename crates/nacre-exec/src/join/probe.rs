@@ -277,7 +277,7 @@ impl ProbeVector {
                 return Err(ExecError::MoreThanOneRow);
             }
         }
-        Ok((is_single || table.is_unique()) && table.fits_vector())
+        Ok((is_single || table.is_unique()) && table.fits_vector(self.batch.rows))
     }
 
     /// Hands on the rows that a semi or anti join wants, or all with their marks.

@@ -103,7 +103,8 @@ pub(super) struct JoinTable {
     pub(super) rows: usize,
     pub(super) columns: Vec<StoredColumn>,
     pub(super) keys: Vec<ChunkKeys>,
-    pairs_max: usize,
+    /// Rows whose strings of any column take [`HEAP_BYTES_MAX`] at most; one at least.
+    gathered_rows_max: usize,
     key_words: usize,
     /// Least and greatest key, if keys have one word.
     range: Option<JoinKeyRange>,
@@ -189,7 +190,7 @@ impl JoinTable {
         let TableIndex { choice, is_marked, reservation, control } = index;
         let rows = keys.iter().map(|chunk| chunk.rows).sum();
         let longest = columns.iter().map(StoredColumn::longest).max().unwrap_or(0);
-        let pairs_max = (HEAP_BYTES_MAX / longest.max(1)).clamp(1, VECTOR_ROWS);
+        let gathered_rows_max = (HEAP_BYTES_MAX / longest.max(1)).max(1);
         let index = match choice {
             JoinIndexKind::All => KeyIndex::All,
             JoinIndexKind::Dense { min, range } => {
@@ -207,7 +208,7 @@ impl JoinTable {
             rows,
             columns,
             keys,
-            pairs_max,
+            gathered_rows_max,
             key_words,
             range,
             index,
@@ -339,12 +340,12 @@ impl JoinTable {
 
     /// Returns how many pairs one vector may have.
     pub(super) fn pairs_max(&self) -> usize {
-        self.pairs_max
+        self.gathered_rows_max.min(VECTOR_ROWS)
     }
 
-    /// Whether a vector may have a partner for each of its rows.
-    pub(super) fn fits_vector(&self) -> bool {
-        self.pairs_max == VECTOR_ROWS
+    /// Whether a vector of so many rows may have a partner for each of them.
+    pub(super) fn fits_vector(&self, rows: usize) -> bool {
+        rows <= self.gathered_rows_max
     }
 
     /// Whether no row of the other side has two partners; once the table is made.

@@ -52,6 +52,10 @@ impl StoredRelations for CommonRelations<'_> {
         self.stored.stored_relation(relation)
     }
 
+    fn restricts_scans(&self) -> bool {
+        self.stored.restricts_scans()
+    }
+
     fn common_relation(&self, index: usize) -> Option<&CommonRelation> {
         self.common.get(index)?.as_ref()
     }

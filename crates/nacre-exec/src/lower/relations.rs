@@ -6,9 +6,8 @@ use nacre_column::CompareOp;
 use nacre_functions::catalog::FunctionEntry;
 use nacre_plan::algebra::{
     AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant, RelationalOperator,
-    SampleMethod, ScalarExpression, ScalarKind, ScannedColumn, SetFunctionColumn,
+    SampleMethod, ScalarExpression, ScalarKind, SetFunctionColumn,
 };
-use nacre_plan::definition::RelationDefinition;
 use nacre_types::{SqlType, SqlValue};
 
 use super::aggregates::{GroupedColumns, lower_aggregate};
@@ -26,16 +25,14 @@ use super::joins::lower_join;
 use super::limits::{RowRange, limit, lower_limit};
 use super::once::{guards_once, has_once};
 use super::operators::{OperatorMeaning, operator_meaning};
-use super::predicates::scan_predicates;
+use super::scans::lower_scan;
 use super::series::lower_series;
 use super::set_operations::lower_set_operation;
 use super::sets::lower_expand;
 use super::stored::StoredRelations;
 use super::windows::lower_windows;
 use crate::expression::ExpressionId;
-use crate::plan::{
-    FilterNode, MapNode, PlanNode, SampleSeed, ScanNode, ScanSample, SortKey, SortNode,
-};
+use crate::plan::{FilterNode, MapNode, PlanNode, SampleSeed, ScanSample, SortKey, SortNode};
 use crate::value::ValueClass;
 
 /// Most grouping sets: each has a table of groups for each worker, of up to 256 KiB.
@@ -277,68 +274,6 @@ fn lower_filter(
         conditions.iter().try_for_each(|one| require_early(one, &input.columns))?;
     }
     filter(input, &conditions)
-}
-
-/// Reads the columns that are needed, and decides what a scan can of a condition.
-fn lower_scan(
-    relations: &dyn StoredRelations,
-    relation: &RelationDefinition,
-    scanned: &[ScannedColumn],
-    needed: &[ColumnId],
-    conjuncts: &[&ScalarExpression],
-) -> LoweringResult<LoweredRelation> {
-    let name = &relation.name;
-    let stored = relations.stored_relation(relation.id).ok_or_else(|| {
-        LoweringError::not_supported(format!("relation {name}, which is no table"))
-    })?;
-    let schema = stored.snapshot.table().schema();
-    // Places in the table, of the columns that are stored as their type says.
-    let mut places = ColumnPlaces::default();
-    for ScannedColumn { position, column } in scanned {
-        let definition = relation.columns.get(*position);
-        let index = stored.columns.get(*position).copied();
-        let own = index.and_then(|index| schema.columns.get(index));
-        let (Some(definition), Some(index), Some(own)) = (definition, index, own) else {
-            return Err(LoweringError::contradiction(format!("{name} has no column {position}")));
-        };
-        match ValueForm::of_column(own.column_type, definition.sql_type) {
-            Some(form) => places.add(*column, ColumnPlace { index, form }),
-            None if needed.contains(column) => {
-                let sql_type = definition.sql_type;
-                let what = format!("columns of type {sql_type} that are {}", own.column_type);
-                return Err(LoweringError::not_supported(what));
-            }
-            None => {}
-        }
-    }
-    let (mut predicates, mut conditions, mut wanted) = (Vec::new(), Vec::new(), needed.to_vec());
-    let mut decided = Vec::new();
-    for conjunct in conjuncts.iter().copied() {
-        match scan_predicates(conjunct, &places)? {
-            Some(restrictions) => {
-                decided.push(conjunct);
-                predicates.extend(restrictions);
-            }
-            None => {
-                collect_columns(conjunct, &mut wanted);
-                conditions.push(conjunct);
-            }
-        }
-    }
-    let (mut indexes, mut columns) = (Vec::new(), ColumnPlaces::default());
-    for column in wanted {
-        let Ok(ColumnPlace { index, form }) = places.get(column) else {
-            return Err(LoweringError::not_supported(format!("this type of a column of {name}")));
-        };
-        columns.add(column, ColumnPlace { index: indexes.len(), form });
-        indexes.push(index);
-    }
-    let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates, sample: None };
-    let mut node = PlanNode::Scan(scan);
-    if let (Some(estimates), false) = (relations.estimates(), conditions.is_empty()) {
-        node = node.measured(estimates.rows_left(scanned, &decided));
-    }
-    filter(LoweredRelation::infallible(node, columns), &conditions)
 }
 
 /// Whether an operator is a row if conditions are true, else none.

@@ -12,6 +12,12 @@ pub trait StoredRelations {
     /// stored, such as a view.
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation>;
 
+    /// Whether scans decide conditions on encoded values; else filters above them decide all, on
+    /// decoded ones.
+    fn restricts_scans(&self) -> bool {
+        true
+    }
+
     /// Returns a common query that has been lowered; only lowering itself knows any.
     fn common_relation(&self, _index: usize) -> Option<&CommonRelation> {
         None

@@ -15,7 +15,7 @@ use crate::error::ExecResult;
 use crate::memory::MemoryBudget;
 use crate::scan::BlockReads;
 use crate::spill::QuerySpill;
-use crate::vector::VectorBatch;
+use crate::vector::{VectorBatch, VectorRows};
 
 /// What the stages of a query are made with.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub(crate) struct StageContext {
     pub(crate) control: Arc<QueryControl>,
     /// Whether scans leave out rows whose keys no join above wants.
     pub(crate) filters_keys: bool,
+    /// Rows that scans read at once.
+    pub(crate) vector_rows: VectorRows,
     /// If operators may write temporary files.
     pub(crate) spill: Option<Arc<QuerySpill>>,
     /// Whether sources hand on one row at a time, so that an error comes behind all rows before it.

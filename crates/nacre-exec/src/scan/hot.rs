@@ -15,7 +15,7 @@ use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use super::scanner::GATHERED_ROWS_MIN;
 use crate::error::ExecResult;
-use crate::vector::{BitVector, ColumnVector, SelectionVector, VectorBatch};
+use crate::vector::{BitVector, ColumnVector, SelectionVector, VectorBatch, VectorRows};
 
 /// A morsel and where its next vector begins.
 #[derive(Debug)]
@@ -24,11 +24,15 @@ pub(super) struct HotMorsel {
     /// Its place among all chunks.
     place: usize,
     next_row: usize,
+    vector_rows: usize,
 }
 
 impl HotMorsel {
-    pub(super) fn new(chunk: &HotChunkRef, place: usize, start: usize) -> Self {
-        Self { chunk: chunk.clone(), place, next_row: start }
+    /// Begins at row `start`. Vectors are no longer than 8,192 rows, whatever is asked for: the
+    /// latch is held for one.
+    pub(super) fn new(chunk: &HotChunkRef, place: usize, start: usize, size: VectorRows) -> Self {
+        let vector_rows = size.get().min(VECTOR_ROWS);
+        Self { chunk: chunk.clone(), place, next_row: start, vector_rows }
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
@@ -53,8 +57,9 @@ impl HotMorsel {
             .collect();
         let columns: Vec<usize> = scan.columns.iter().map(|column| column.column).collect();
         let mut chosen = BitVector::default();
-        while self.next_row < end && batch.rows < GATHERED_ROWS_MIN {
-            let rows = self.next_row..end.min(self.next_row + VECTOR_ROWS - batch.rows);
+        let gathered_min = GATHERED_ROWS_MIN.min(self.vector_rows);
+        while self.next_row < end && batch.rows < gathered_min {
+            let rows = self.next_row..end.min(self.next_row + self.vector_rows - batch.rows);
             self.next_row = rows.end;
             scan.counters.note_rows_read(rows.len());
             let mut conditions = decided.clone();

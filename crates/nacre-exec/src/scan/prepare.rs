@@ -16,7 +16,7 @@ use crate::counters::ScanCounters;
 use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
 use crate::value::{IntBounds, ValueClass, VectorType};
-use crate::vector::QueryDictionary;
+use crate::vector::{QueryDictionary, VectorRows};
 
 /// A dictionary with more entries is read as strings: giving each of them a query-wide code costs
 /// more than the views of a chunk's rows do.
@@ -51,6 +51,7 @@ pub(crate) struct PreparedScan {
     pub(crate) columns: Vec<ScanColumn>,
     pub(super) reads: Arc<BlockReads>,
     pub(super) flavour: Flavour,
+    pub(super) vector_rows: VectorRows,
     pub(crate) counters: Arc<ScanCounters>,
     /// Memory of the columns' dictionaries.
     reservation: Mutex<MemoryReservation>,
@@ -105,9 +106,15 @@ impl PreparedScan {
             columns,
             reads,
             flavour,
+            vector_rows: VectorRows::default(),
             counters,
             reservation: Mutex::new(reservation),
         })
+    }
+
+    /// Has the scan read so many rows at once.
+    pub(crate) fn with_vector_rows(self, vector_rows: VectorRows) -> Self {
+        Self { vector_rows, ..self }
     }
 
     /// Has the scan read a part of the rows.
@@ -162,7 +169,7 @@ impl PreparedScan {
     pub(crate) fn morsels(&self, workers: usize) -> Vec<ScanMorsel> {
         let frozen = self.frozen.iter().map(Chunk::rows);
         let rows: Vec<usize> = frozen.chain(self.hot.iter().map(HotChunkRef::rows)).collect();
-        deal_morsels(&rows, workers)
+        deal_morsels(&rows, workers, self.vector_rows)
     }
 
     /// Returns a bound of the rows that the scan can hand on.

@@ -7,8 +7,6 @@
 
 use std::sync::Arc;
 
-use nacre_column::VECTOR_ROWS;
-
 use super::decode::WantedRows;
 use super::frozen::FrozenMorsel;
 use super::hot::HotMorsel;
@@ -20,7 +18,7 @@ use crate::error::ExecResult;
 use crate::value::VectorType;
 use crate::vector::{DENSE_PERCENT_MIN, VectorBatch};
 
-/// Rows that are gathered before they are handed on, unless the morsel ends.
+/// Rows that are gathered before they are handed on, unless the morsel ends or vectors have fewer.
 pub(super) const GATHERED_ROWS_MIN: usize = 2_048;
 
 /// A vector with strings is gathered if less of it is left: a string costs more than the step from
@@ -65,7 +63,8 @@ impl MorselScanner {
             }
             None => {
                 let chunk = &scan.hot[morsel.chunk - scan.frozen.len()];
-                MorselSource::Hot(HotMorsel::new(chunk, scan.places[morsel.chunk], start))
+                let place = scan.places[morsel.chunk];
+                MorselSource::Hot(HotMorsel::new(chunk, place, start, scan.vector_rows))
             }
         };
         let has_strings = scan.columns.iter().any(|one| one.vector_type == VectorType::Bytes);
@@ -95,7 +94,7 @@ impl MorselScanner {
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
         let Self { source, end, filters, late, pending, room, .. } = self;
-        let gathered_percent = self.gathered_percent;
+        let (gathered_percent, vector_rows) = (self.gathered_percent, scan.vector_rows.get());
         for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
             column.clear();
             column.dictionary.clone_from(&made.dictionary);
@@ -111,7 +110,7 @@ impl MorselScanner {
                 Some(left) => left,
                 None => {
                     let start = morsel.vector.end;
-                    morsel.vector = start..(*end).min(start + VECTOR_ROWS);
+                    morsel.vector = start..(*end).min(start + vector_rows);
                     if morsel.vector.is_empty() {
                         return Ok(batch.rows > 0);
                     }
@@ -130,7 +129,7 @@ impl MorselScanner {
                 left => left,
             };
             let is_full = match &left {
-                LeftRows::Few(left) => batch.rows + left.len() > VECTOR_ROWS,
+                LeftRows::Few(left) => batch.rows + left.len() > vector_rows,
                 LeftRows::All | LeftRows::Many(_) => batch.rows > 0,
             };
             if is_full {
@@ -142,7 +141,7 @@ impl MorselScanner {
                     append(morsel, scan, &WantedRows::At(&left), batch)?;
                     batch.rows += left.len();
                     room.give_back(left);
-                    if batch.rows < GATHERED_ROWS_MIN {
+                    if batch.rows < GATHERED_ROWS_MIN.min(vector_rows) {
                         continue;
                     }
                     return Ok(true);

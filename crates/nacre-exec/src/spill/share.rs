@@ -193,6 +193,7 @@ mod tests {
         let space = SpillSpace::open(Path::new("/not/there"), "a setting", 100);
         StageContext {
             filters_keys: true,
+            vector_rows: Default::default(),
             workers,
             flavour: nacre_simd::Flavour::active(),
             budget: MemoryBudget::new("memory", 1 << 20),

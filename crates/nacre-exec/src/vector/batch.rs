@@ -43,7 +43,7 @@ impl SelectionVector {
     }
 }
 
-/// Up to 8,192 rows.
+/// Up to 8,192 rows, or those of a longer vector of a scan.
 #[derive(Clone, Debug, Default)]
 pub struct VectorBatch {
     /// By slot; those that hold nothing now are empty.

@@ -11,6 +11,7 @@ use nacre_exec::lower::{
     LoweringError, PhysicalQuery, StoredRelation, StoredRelations, column_sql_type, lower_query,
 };
 use nacre_exec::spill::SpillSpace;
+use nacre_exec::vector::VectorRows;
 use nacre_exec::{ExecError, ExecErrorKind};
 use nacre_plan::BindError;
 use nacre_plan::algebra::QueryPlan;
@@ -34,6 +35,9 @@ const LITTLE_MEMORY: u64 = 4 << 20;
 /// Memory of a query over small tables that has little: some need more than the least of it.
 const TINY_MEMORY: [u64; 3] = [32 << 10, 64 << 10, 256 << 10];
 
+/// Rows of vectors beside those that scans have else.
+const VECTOR_ROWS: [usize; 4] = [256, 1_024, 65_536, 16_384];
+
 const RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Ways to run a query.
@@ -49,6 +53,10 @@ pub(crate) enum RunVariant {
         is_parallel: bool,
         bytes: u64,
     },
+    /// Conditions are decided by filters above the scans.
+    DecodedConditions,
+    /// Scans with vectors of so many rows.
+    VectorRows(usize),
     /// The bound plan, not optimized.
     NotOptimized,
     /// Nothing is known about the tables.
@@ -125,8 +133,10 @@ impl RandomDatabase {
         all.extend([
             RunVariant::FourWorkers,
             RunVariant::LittleMemory { is_parallel: false, bytes },
+            RunVariant::DecodedConditions,
             RunVariant::NotOptimized,
             RunVariant::WrongStatistics { seed: query },
+            RunVariant::VectorRows(VECTOR_ROWS[(query % 4) as usize]),
             RunVariant::LittleMemory { is_parallel: true, bytes },
             RunVariant::NoStatistics,
             RunVariant::WrongStatistics { seed: query + 1 },
@@ -169,7 +179,14 @@ impl RandomDatabase {
             RunVariant::WrongStatistics { seed } => optimize(plan, &WrongStatistics { seed }),
             _ => optimize(plan, self),
         };
-        let query = lower_query(&plan, self, &ValueSettings::default()).map_err(lowering_answer)?;
+        let settings = ValueSettings::default();
+        let query = match variant {
+            RunVariant::DecodedConditions => {
+                lower_query(&plan, &DecodedConditions(self), &settings)
+            }
+            _ => lower_query(&plan, self, &settings),
+        };
+        let query = query.map_err(lowering_answer)?;
         let mut options = QueryOptions {
             deadline: Some(Instant::now() + RUN_TIME_MAX),
             ..QueryOptions::default()
@@ -183,6 +200,10 @@ impl RandomDatabase {
             RunVariant::LittleMemory { is_parallel, bytes } => {
                 options.memory_bytes_max = bytes;
                 &self.spilling[usize::from(is_parallel)]
+            }
+            RunVariant::VectorRows(rows) => {
+                options.vector_rows = VectorRows::new(rows).expect("a size of vectors");
+                &self.four
             }
             _ => &self.plain,
         };
@@ -334,6 +355,19 @@ impl StoredRelations for RandomDatabase {
         let (table, definition) = self.tables.iter().find(|(_, one)| one.id == relation)?;
         let columns = (0..definition.columns.len()).collect();
         Some(StoredRelation { snapshot: self.reader.table_snapshot(table), columns })
+    }
+}
+
+/// The same tables, whose scans decide no conditions.
+struct DecodedConditions<'d>(&'d RandomDatabase);
+
+impl StoredRelations for DecodedConditions<'_> {
+    fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
+        self.0.stored_relation(relation)
+    }
+
+    fn restricts_scans(&self) -> bool {
+        false
     }
 }
 

@@ -29,7 +29,7 @@ use crate::explain::PlanningTimes;
 use crate::pg_catalog::table_number;
 use crate::pg_types::{ColumnOrigin, PgType};
 use crate::planner::Planner;
-use crate::settings::EngineChoice;
+use crate::settings::{EngineChoice, ScanSettings};
 use crate::transaction::Moment;
 
 /// Most bytes of words in a text that is planned here, on the thread of the session; longer ones
@@ -49,7 +49,7 @@ pub(crate) struct CompiledQuery {
     /// What EXPLAIN asks for, if it is one.
     explain: Option<ExplainRequest>,
     planning: PlanningTimes,
-    filters_keys: bool,
+    scans: ScanSettings,
 }
 
 /// A parsed query, perhaps within EXPLAIN.
@@ -113,7 +113,8 @@ pub(crate) fn compile(
 ) -> Result<Option<CompiledQuery>> {
     let mut clock = PlanningClock(Instant::now());
     let mut planning = PlanningTimes { parse: parsed.parsing, ..PlanningTimes::default() };
-    let relations = SnapshotRelations::new(planner.store(), moment, planner.acting());
+    let scans = planner.settings().scans();
+    let relations = SnapshotRelations::new(planner.store(), moment, planner.acting(), scans);
     let is_forced = planner.settings().engine() == EngineChoice::Nacre;
     let settings = value_settings(planner);
     let declared = parameters.declared();
@@ -161,8 +162,8 @@ pub(crate) fn compile(
         Err(error) => return Err(error),
     };
     planning.compile = clock.lap();
-    let (explain, filters_keys) = (parsed.explain, planner.settings().filters_join_keys());
-    Ok(Some(CompiledQuery { query, schema, parameters: types, explain, planning, filters_keys }))
+    let explain = parsed.explain;
+    Ok(Some(CompiledQuery { query, schema, parameters: types, explain, planning, scans }))
 }
 
 impl CompiledQuery {
@@ -193,17 +194,17 @@ impl CompiledQuery {
         pool: &EnginePool,
         moment: &Moment,
     ) -> Result<SendableRecordBatchStream> {
-        let Self { query, schema, explain, planning, filters_keys, .. } = self;
+        let Self { query, schema, explain, planning, scans, .. } = self;
         let Some(request) = explain else {
             note_reads(&query.plan.root, moment);
-            return Ok(QueryRows::start(pool, query, schema, filters_keys)?.boxed());
+            return Ok(QueryRows::start(pool, query, schema, scans)?.boxed());
         };
         let description = query.plan.root.describe();
         let mut execution = None;
         if request.is_analyze {
             note_reads(&query.plan.root, moment);
             let begun = Instant::now();
-            let rows = QueryRows::start(pool, query, schema, filters_keys)?;
+            let rows = QueryRows::start(pool, query, schema, scans)?;
             execution = Some(explain::run_to_end(rows, begun).await?);
         }
         explain_answer(request, &description, planning, execution)

@@ -19,6 +19,7 @@ use crate::error::{Error, ErrorKind};
 use crate::from_store::from_store;
 use crate::names::SCHEMA;
 use crate::privileges::Acting;
+use crate::settings::ScanSettings;
 use crate::transaction::Moment;
 
 /// Longest text of a view that is parsed here.
@@ -29,6 +30,7 @@ pub(super) struct SnapshotRelations<'a> {
     store: &'a Store,
     moment: &'a Moment,
     acting: Acting,
+    scans: ScanSettings,
     /// What was found, by their numbers.
     found: RefCell<Vec<(RelationId, Arc<Table>)>>,
     /// Statistics of tables that the optimizer has asked about.
@@ -39,9 +41,14 @@ pub(super) struct SnapshotRelations<'a> {
 }
 
 impl<'a> SnapshotRelations<'a> {
-    pub(super) fn new(store: &'a Store, moment: &'a Moment, acting: Acting) -> Self {
+    pub(super) fn new(
+        store: &'a Store,
+        moment: &'a Moment,
+        acting: Acting,
+        scans: ScanSettings,
+    ) -> Self {
         let (found, tables, columns, refused) = Default::default();
-        Self { store, moment, acting, found, tables, columns, refused }
+        Self { store, moment, acting, scans, found, tables, columns, refused }
     }
 
     /// Returns why a relation may not be read, if one may not.
@@ -196,5 +203,9 @@ impl StoredRelations for SnapshotRelations<'_> {
                 None
             }
         }
+    }
+
+    fn restricts_scans(&self) -> bool {
+        self.scans.restricts_scans
     }
 }

@@ -18,6 +18,7 @@ use super::errors::from_exec;
 use super::pool::EnginePool;
 use crate::error::Result;
 use crate::from_datafusion::external;
+use crate::settings::ScanSettings;
 
 /// Batches that are handed on before others on the thread get their turn.
 const BATCHES_AT_ONCE: u32 = 8;
@@ -46,7 +47,7 @@ impl QueryRows {
         pool: &EnginePool,
         query: PhysicalQuery,
         schema: SchemaRef,
-        filters_keys: bool,
+        scans: ScanSettings,
     ) -> Result<Self> {
         let waker = Arc::<AtomicWaker>::default();
         let ready = Arc::clone(&waker);
@@ -55,7 +56,8 @@ impl QueryRows {
             memory_bytes_max: pool.memory_bytes(),
             result_bytes_max: RESULT_BYTES_MAX,
             deadline: None,
-            filters_keys,
+            filters_keys: scans.filters_join_keys,
+            vector_rows: scans.vector_rows,
             on_ready: Some(Box::new(move || ready.wake())),
         };
         let rows = workers.execute(query.plan, options).map_err(from_exec)?;

@@ -7,6 +7,7 @@
 use super::characteristics::LEVELS;
 use super::engine_choice::EngineChoice;
 use super::kind::{Kind, Unit};
+use super::scan_settings::ScanSettings;
 
 /// A setting.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +98,7 @@ impl Known {
 }
 
 /// All settings, in the order of their names.
-pub(super) static ALL: [Known; 87] = [
+pub(super) static ALL: [Known; 89] = [
     known("application_name", Kind::Text, "", "Name of the program, as it says.").reported(),
     known(
         "backslash_quote",
@@ -220,6 +221,18 @@ pub(super) static ALL: [Known; 87] = [
         FLAG,
         "on",
         "Whether scans leave out rows whose keys no join wants; without, EXPLAIN counts all.",
+    ),
+    known(
+        "nacre.scan_restrictions",
+        FLAG,
+        "on",
+        "Whether scans decide conditions on encoded values; without, filters above them do.",
+    ),
+    known(
+        "nacre.vector_rows",
+        choice(&ScanSettings::VECTOR_ROWS),
+        "8192",
+        "Rows that scans read at once.",
     ),
     known(
         "password_encryption",

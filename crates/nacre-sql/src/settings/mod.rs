@@ -1,5 +1,6 @@
 //! Settings of a session, as PostgreSQL has them: which there are ([`known`]), how their values are
-//! read and shown ([`kind`], [`names`]), what they are now ([`values`], [`engine_choice`]), SET,
+//! read and shown ([`kind`], [`names`]), what they are now ([`values`], [`engine_choice`],
+//! [`scan_settings`]), SET,
 //! RESET and SHOW ([`statement`]), and what a program asks of them ([`session`]).
 //!
 //! # Invariants
@@ -12,6 +13,7 @@ mod engine_choice;
 mod kind;
 mod known;
 mod names;
+mod scan_settings;
 mod session;
 mod statement;
 mod values;
@@ -19,6 +21,7 @@ mod values;
 pub(crate) use characteristics::{Characteristics, level_name};
 pub(crate) use engine_choice::EngineChoice;
 pub(crate) use known::SERVER_VERSION;
+pub(crate) use scan_settings::ScanSettings;
 pub use session::{SessionInfo, SettingInfo};
 pub(crate) use statement::{SettingStatement, parse_setting, show, shown_schema};
 pub(crate) use values::{Saved, Settings, unknown};

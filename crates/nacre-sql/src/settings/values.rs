@@ -11,6 +11,7 @@ use super::characteristics::{Characteristics, level_name, level_named, on_or_off
 use super::engine_choice::EngineChoice;
 use super::known::{ALL, Access, Known};
 use super::names::split_list;
+use super::scan_settings::ScanSettings;
 use super::session::{SessionInfo, SettingInfo};
 use crate::error::{Error, ErrorKind, Result};
 use crate::functions::now_us;
@@ -81,7 +82,7 @@ struct Ready {
     idle_in_transaction_timeout: Option<Duration>,
     idle_timeout: Option<Duration>,
     engine: EngineChoice,
-    filters_join_keys: bool,
+    scans: ScanSettings,
 }
 
 /// What a savepoint goes back to.
@@ -394,9 +395,9 @@ impl Settings {
         self.state().ready.engine
     }
 
-    /// Whether scans leave out rows whose keys no join above wants.
-    pub(crate) fn filters_join_keys(&self) -> bool {
-        self.state().ready.filters_join_keys
+    /// Returns how Nacre's own engine scans tables.
+    pub(crate) fn scans(&self) -> ScanSettings {
+        self.state().ready.scans
     }
 
     pub(crate) fn idle_timeout(&self) -> Option<Duration> {
@@ -533,7 +534,7 @@ impl Ready {
         idle_in_transaction_timeout: None,
         idle_timeout: None,
         engine: EngineChoice::Auto,
-        filters_join_keys: true,
+        scans: ScanSettings::INITIAL,
     };
 }
 
@@ -557,7 +558,7 @@ impl State {
             idle_in_transaction_timeout: time("idle_in_transaction_session_timeout"),
             idle_timeout: time("idle_session_timeout"),
             engine: EngineChoice::of_setting(text("nacre.engine")),
-            filters_join_keys: text("nacre.join_filters") != "off",
+            scans: ScanSettings::of_settings(text),
         };
     }
 

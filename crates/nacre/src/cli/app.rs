@@ -82,6 +82,7 @@ fn bench(subject: BenchSubject) -> nacre_bench::Result<()> {
         BenchSubject::Pcr(given) => given.named("pcr"),
         BenchSubject::Planning(given) => given.into_bench(),
         BenchSubject::Recovery(given) => given.named("recovery"),
+        BenchSubject::Scans(given) => given.named("scans"),
         BenchSubject::Server(given) => given.named("server"),
         BenchSubject::Ssb(given) => given.named("ssb"),
         BenchSubject::Tatp(given) => given.named("tatp"),

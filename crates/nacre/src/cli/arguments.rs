@@ -93,6 +93,15 @@ Examples:
 Times are in microseconds. A query that Nacre leaves to DataFusion has no steps. The last columns
 are those of EXPLAIN as a whole, by Nacre and by DataFusion.";
 
+const SCANS_NOTES: &str = "\
+Examples:
+  nacre bench scans --quick
+  nacre bench scans --sf 1 --json scans.json
+
+Two databases have the rows: one in plain replicas, one in those that tables have. Each query is run
+in all ways in turn; what differs are the settings nacre.scan_restrictions and nacre.vector_rows. A
+ratio below 1 is for restricted scans, compressed replicas, or that size of vectors.";
+
 const TPCDS_NOTES: &str = "\
 Examples:
   NACRE_BENCH_PYTHON=./venv/bin/python nacre bench tpcds --folder ds --prepare --sf 1
@@ -404,6 +413,10 @@ pub(super) enum BenchSubject {
     Planning(PlanningArguments),
     /// From kill -9 after many commits to the first answer and to service.
     Recovery(CountArguments),
+    /// TPC-H with and without restrictions of scans, on plain and compressed replicas, by the rows
+    /// of a vector.
+    #[command(after_long_help = SCANS_NOTES)]
+    Scans(DataArguments),
     /// pgbench and fetched rows through the server, next to PostgreSQL.
     Server(CountArguments),
     /// The 13 queries of the star schema benchmark by replication scheme.
