@@ -8,6 +8,7 @@ use std::ops::Range;
 use nacre_column::{Block, BlockError, ByteValues, Restriction, Strings, kernel};
 use nacre_simd::Flavour;
 
+use super::predicate::StringPredicate;
 use crate::vector::{BitVector, ColumnVector, QueryDictionary, VectorValues};
 
 /// Buffers that decoding goes through, kept from vector to vector.
@@ -34,6 +35,52 @@ pub(super) struct CodeMap {
     codes: Vec<u32>,
     /// Whether they are the block's own codes, as for all blocks with the entries of the first one.
     is_identity: bool,
+}
+
+impl DecodeRoom {
+    /// Sets the bits of rows that are null.
+    ///
+    /// # Errors
+    /// As [`kernel::select_bits`].
+    pub(super) fn select_nulls(
+        &mut self,
+        block: &Block<'_>,
+        flavour: Flavour,
+        rows: Range<usize>,
+        bits: &mut [u64],
+    ) -> Result<(), BlockError> {
+        kernel::select_bits(block, flavour, &Restriction::IsNull, rows, &mut self.words)?;
+        bits.iter_mut().zip(&self.words).for_each(|(bits, nulls)| *bits |= nulls);
+        Ok(())
+    }
+}
+
+/// Puts a bit for each row of a vector into `bits` that is at one of `positions`, not null, and
+/// satisfies a predicate.
+///
+/// # Errors
+/// [`BlockError::Contents`] if the block's bytes are damaged.
+pub(super) fn select_strings_at(
+    block: &Block<'_>,
+    flavour: Flavour,
+    (rows, positions): (Range<usize>, &[u16]),
+    predicate: &StringPredicate,
+    room: &mut DecodeRoom,
+    bits: &mut Vec<u64>,
+) -> Result<(), BlockError> {
+    clear_strings(&mut room.strings);
+    kernel::project_bytes(block, flavour, rows.clone(), positions, &mut room.strings)?;
+    bits.clear();
+    bits.resize(rows.len().div_ceil(64), 0);
+    for (at, position) in positions.iter().enumerate() {
+        let row = usize::from(*position);
+        bits[row / 64] |= u64::from((predicate.test())(room.strings.get(at))) << (row % 64);
+    }
+    if block.null_count() > 0 {
+        kernel::select_bits(block, flavour, &Restriction::IsNotNull, rows, &mut room.words)?;
+        bits.iter_mut().zip(&room.words).for_each(|(bits, valid)| *bits &= valid);
+    }
+    Ok(())
 }
 
 /// Returns the query-wide codes of a block's entries; `None` if it has no dictionary.

@@ -11,10 +11,11 @@ use std::ops::Range;
 use nacre_column::{Block, BlockError, BlockErrorKind, REPLICAS_MAX, kernel};
 use nacre_store::{AccessHint, BlockHandle, Chunk};
 
-use super::decode::{CodeMap, DecodeRoom, WantedRows, append_rows, code_map};
+use super::decode::{CodeMap, DecodeRoom, WantedRows, append_rows, code_map, select_strings_at};
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use super::reads::BlockNote;
+use super::top::TopCondition;
 use crate::error::{ExecError, ExecResult};
 use crate::value::IntBounds;
 use crate::vector::{BitVector, ColumnVector};
@@ -107,6 +108,59 @@ impl FrozenMorsel {
                     kernel::select_strings(&block, flavour, &test, rows.clone(), bits)
                 }
             }
+        })
+    }
+
+    /// As [`FrozenMorsel::select`], of the rows at `positions` alone: a predicate on strings that
+    /// was not evaluated for the entries of the block is evaluated for these only.
+    ///
+    /// # Errors
+    /// As there.
+    pub(super) fn select_few(
+        &mut self,
+        scan: &PreparedScan,
+        filter: usize,
+        positions: &[u16],
+        bits: &mut Vec<u64>,
+    ) -> ExecResult<()> {
+        let predicate = &scan.filters[filter].predicate;
+        let open = self.opened[predicate.column].as_ref();
+        let is_known = open.is_some_and(|open| {
+            open.entries.iter().any(|(index, entries)| *index == filter && entries.is_some())
+        });
+        let ScanPredicate::Strings(strings) = &predicate.predicate else {
+            return self.select(scan, filter, bits);
+        };
+        if is_known {
+            return self.select(scan, filter, bits);
+        }
+        let (flavour, rows) = (scan.flavour, self.vector.clone());
+        self.read(scan, predicate.column, |open, room| {
+            let block = open.handle.block()?;
+            select_strings_at(&block, flavour, (rows.clone(), positions), strings, room, bits)
+        })
+    }
+
+    /// Puts a bit for each row of the present vector that has what a top-k wants of a column into
+    /// `bits`.
+    ///
+    /// # Errors
+    /// That of a block without a good replica.
+    pub(super) fn select_wanted(
+        &mut self,
+        scan: &PreparedScan,
+        column: usize,
+        wanted: &TopCondition,
+        bits: &mut Vec<u64>,
+    ) -> ExecResult<()> {
+        let (flavour, rows) = (scan.flavour, self.vector.clone());
+        self.read(scan, column, |open, room| {
+            let block = open.handle.block()?;
+            kernel::select_bits(&block, flavour, &wanted.values, rows.clone(), bits)?;
+            if wanted.takes_nulls && block.null_count() > 0 {
+                room.select_nulls(&block, flavour, rows.clone(), bits)?;
+            }
+            Ok(())
         })
     }
 

@@ -5,11 +5,12 @@ use nacre_column::VECTOR_ROWS;
 use nacre_store::{HotChunkRef, HotCondition};
 
 use super::convert::append_buffer;
+use super::fetch::place_of;
 use super::filter::ScanFilter;
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
-use crate::vector::{BitVector, SelectionVector, VectorBatch};
+use crate::vector::{BitVector, SelectionVector, VectorBatch, VectorValues};
 
 /// A morsel and where its next vector begins.
 #[derive(Debug)]
@@ -26,21 +27,29 @@ impl HotMorsel {
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
-    /// false at the end of the rows before `end`.
+    /// false at the end of the rows before `end`. The chunk is number `chunk` of the scan.
     ///
     /// # Errors
     /// [`crate::ExecError::Internal`] if the chunk's bounds do not hold.
     pub(super) fn next(
         &mut self,
         scan: &PreparedScan,
+        chunk: usize,
         end: usize,
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
         let filters = scan.filters.iter().filter(|filter| !filter.predicate.is_hint);
         let mut conditions: Vec<(usize, HotCondition<'_>)> = filters.map(condition_of).collect();
+        let top = scan.top();
+        if let Some((top, wanted)) = &top
+            && !wanted.takes_nulls
+        {
+            conditions.push((top.column, HotCondition::Restriction(&wanted.values)));
+        }
         // Comparisons first: a row with versions is tested until a condition fails.
         conditions.sort_by_key(|(_, condition)| matches!(condition, HotCondition::Predicate(_)));
-        let columns: Vec<usize> = scan.columns.iter().map(|column| column.column).collect();
+        let (outputs, columns): (Vec<usize>, Vec<usize>) =
+            scan.handed_on().map(|(output, made)| (output, made.column)).unzip();
         while self.next_row < end {
             let rows = self.next_row..end.min(self.next_row + VECTOR_ROWS);
             self.next_row = rows.end;
@@ -56,8 +65,13 @@ impl HotMorsel {
             if chosen.as_ref().map_or(offsets.len(), SelectionVector::count) == 0 {
                 continue;
             }
-            for (output, buffer) in buffers.iter().enumerate() {
-                append_buffer(buffer, scan.columns[output].bounds, &mut batch.columns[output])?;
+            for (output, buffer) in outputs.iter().zip(&buffers) {
+                append_buffer(buffer, scan.columns[*output].bounds, &mut batch.columns[*output])?;
+            }
+            if let Some(deferred) = scan.deferred.get()
+                && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
+            {
+                places.extend(offsets.iter().map(|row| place_of(chunk, usize::from(*row))));
             }
             batch.rows = offsets.len();
             batch.selection = chosen.filter(|chosen| chosen.count() < offsets.len());

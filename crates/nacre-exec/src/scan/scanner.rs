@@ -1,16 +1,19 @@
 //! Goes through a morsel and fills batches.
 //!
 //! 1. Rows that the snapshot does not see go first, then each predicate takes its share.
-//!    Joins above may know of more rows that are not wanted ([`super::late`]).
+//!    Joins above may know of more rows that are not wanted ([`super::late`]); what comes too late
+//!    for a top-k goes before all predicates ([`super::top`]).
 //! 2. Rows that are few are gathered behind those of vectors before, until [`GATHERED_ROWS_MIN`]
 //!    are together: the steps above cost the same for 100 rows as for 1,000.
 //! 3. Rows that are many make a batch of their own, with a selection.
 
 use std::sync::Arc;
 
-use nacre_column::VECTOR_ROWS;
+use nacre_column::{VECTOR_ROWS, kernel};
 
 use super::decode::WantedRows;
+use super::fetch::place_of;
+use super::filter::ScanFilter;
 use super::frozen::FrozenMorsel;
 use super::hot::HotMorsel;
 use super::late::LateFilter;
@@ -18,9 +21,12 @@ use super::morsel::ScanMorsel;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
 use crate::value::VectorType;
-use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch};
+use crate::vector::{
+    BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch, VectorValues,
+};
 
-/// Rows that are gathered before they are handed on, unless the morsel ends.
+/// Rows that are gathered before they are handed on, unless the morsel ends, or a top-k above has not
+/// seen enough rows yet to know which ones come too late.
 const GATHERED_ROWS_MIN: usize = 2_048;
 
 /// A vector with strings is gathered if less of it is left: a string costs more than the step from
@@ -31,6 +37,8 @@ const GATHERED_STRINGS_PERCENT: usize = 75;
 #[derive(Debug)]
 pub(crate) struct MorselScanner {
     source: MorselSource,
+    /// The chunk among those of the scan.
+    chunk: usize,
     /// Rows of the chunk that the morsel ends at.
     end: usize,
     /// Filters that this chunk needs, the sharpest first.
@@ -80,10 +88,11 @@ impl MorselScanner {
                 MorselSource::Hot(HotMorsel::new(chunk, scan.places[morsel.chunk], start))
             }
         };
-        let has_strings = scan.columns.iter().any(|one| one.vector_type == VectorType::Bytes);
+        let has_strings = scan.handed_on().any(|(_, one)| one.vector_type == VectorType::Bytes);
         let late = scan.late().into_iter().filter(|filter| filter.keys.is_selective()).collect();
         Self {
             source,
+            chunk: morsel.chunk,
             end: morsel.rows.end,
             filters,
             late,
@@ -108,17 +117,13 @@ impl MorselScanner {
         scan: &PreparedScan,
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
-        let Self { source, end, filters, late, keys, pending, words, positions, .. } = self;
-        let gathered_percent = self.gathered_percent;
-        for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
-            column.clear();
-            column.dictionary.clone_from(&made.dictionary);
-        }
-        (batch.rows, batch.selection) = (0, None);
+        let Self { source, chunk, end, filters, late, keys, pending, words, positions, .. } = self;
+        let (chunk, gathered_percent) = (*chunk, self.gathered_percent);
+        begin_batch(scan, batch);
         scan.reserve_dictionaries()?;
         let morsel = match source {
             MorselSource::Frozen(morsel) => morsel,
-            MorselSource::Hot(morsel) => return morsel.next(scan, *end, batch),
+            MorselSource::Hot(morsel) => return morsel.next(scan, chunk, *end, batch),
         };
         loop {
             let left = match pending.take() {
@@ -126,11 +131,12 @@ impl MorselScanner {
                 None => {
                     let start = morsel.vector.end;
                     morsel.vector = start..(*end).min(start + VECTOR_ROWS);
-                    if morsel.vector.is_empty() {
+                    if morsel.vector.is_empty() || scan.is_late(chunk) {
+                        morsel.vector = *end..*end;
                         return Ok(batch.rows > 0);
                     }
                     scan.counters.note_rows_read(morsel.vector.len());
-                    let left = left_rows(morsel, scan, filters, words)?;
+                    let left = left_rows(morsel, scan, filters, (words, positions))?;
                     let left = match left {
                         Some(left) => wanted_rows(morsel, scan, late, (keys, positions), left)?,
                         None => None,
@@ -149,9 +155,9 @@ impl MorselScanner {
                         return Ok(true);
                     }
                     left.positions(positions);
-                    append(morsel, scan, &WantedRows::At(positions), batch)?;
+                    append(morsel, scan, chunk, &WantedRows::At(positions), batch)?;
                     batch.rows += positions.len();
-                    if batch.rows >= GATHERED_ROWS_MIN {
+                    if batch.rows >= GATHERED_ROWS_MIN || scan.waits_for_bound() {
                         return Ok(true);
                     }
                 }
@@ -160,7 +166,7 @@ impl MorselScanner {
                     return Ok(true);
                 }
                 left => {
-                    append(morsel, scan, &WantedRows::All, batch)?;
+                    append(morsel, scan, chunk, &WantedRows::All, batch)?;
                     batch.rows = rows;
                     if let LeftRows::Some(left) = left {
                         batch.selection = Some(left);
@@ -177,34 +183,76 @@ fn left_rows(
     morsel: &mut FrozenMorsel,
     scan: &PreparedScan,
     filters: &[usize],
-    words: &mut Vec<u64>,
+    (words, positions): (&mut Vec<u64>, &mut Vec<u16>),
 ) -> ExecResult<Option<LeftRows>> {
     let rows = morsel.vector.len();
-    let mut left = morsel.visible(scan);
-    let mut count = left.as_ref().map_or(rows, BitVector::count_ones);
+    let left = morsel.visible(scan);
+    let count = left.as_ref().map_or(rows, BitVector::count_ones);
+    let mut left = DecidedRows { rows, left, count };
+    if let Some((top, wanted)) = scan.top()
+        && !top.rest.is_resting()
+    {
+        morsel.select_wanted(scan, top.column, &wanted, words)?;
+        left.keep(&top.rest, words);
+    }
     for &filter in filters {
-        if count == 0 {
+        let filtering = &scan.filters[filter];
+        if left.count == 0 {
             return Ok(None);
         }
-        if scan.filters[filter].is_resting() {
+        if filtering.is_resting() {
             continue;
         }
-        morsel.select(scan, filter, words)?;
-        let mut bits = BitVector::from_words(std::mem::take(words), rows);
-        if let Some(before) = left.take() {
-            bits.and_with(&before);
-            *words = before.into_words();
+        match &left.left {
+            Some(few) if left.count * 100 < rows * DENSE_PERCENT_MIN => {
+                kernel::positions(few.words(), positions);
+                morsel.select_few(scan, filter, positions, words)?;
+            }
+            _ => morsel.select(scan, filter, words)?,
         }
-        let passed = bits.count_ones();
-        scan.filters[filter].note(count, passed);
-        count = passed;
-        left = Some(bits);
+        left.keep(filtering, words);
     }
     Ok(match left {
-        _ if count == 0 => None,
-        Some(bits) if count < rows => Some(LeftRows::Some(SelectionVector::new(bits))),
+        DecidedRows { count: 0, .. } => None,
+        DecidedRows { left: Some(bits), count, .. } if count < rows => {
+            Some(LeftRows::Some(SelectionVector::new(bits)))
+        }
         _ => Some(LeftRows::All),
     })
+}
+
+/// The rows of a vector that are left by what was decided so far.
+struct DecidedRows {
+    rows: usize,
+    /// `None` if all.
+    left: Option<BitVector>,
+    count: usize,
+}
+
+impl DecidedRows {
+    /// Keeps the rows that a filter has chosen, and notes how many of those before these are.
+    fn keep(&mut self, filter: &ScanFilter, chosen: &mut Vec<u64>) {
+        let mut bits = BitVector::from_words(std::mem::take(chosen), self.rows);
+        if let Some(before) = self.left.take() {
+            bits.and_with(&before);
+            *chosen = before.into_words();
+        }
+        let passed = bits.count_ones();
+        filter.note(self.count, passed);
+        (self.left, self.count) = (Some(bits), passed);
+    }
+}
+
+/// Empties a batch for rows of a scan.
+fn begin_batch(scan: &PreparedScan, batch: &mut VectorBatch) {
+    for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
+        column.clear();
+        column.dictionary.clone_from(&made.dictionary);
+    }
+    if let Some(deferred) = scan.deferred.get() {
+        batch.columns[deferred.places].clear();
+    }
+    (batch.rows, batch.selection) = (0, None);
 }
 
 /// Leaves the rows that joins above may want; `None` if there is none.
@@ -263,11 +311,26 @@ fn wanted_rows(
 fn append(
     morsel: &mut FrozenMorsel,
     scan: &PreparedScan,
+    chunk: usize,
     wanted: &WantedRows<'_>,
     batch: &mut VectorBatch,
 ) -> ExecResult<()> {
-    for output in 0..scan.columns.len() {
+    for (output, _) in scan.handed_on() {
         morsel.append(scan, output, wanted, &mut batch.columns[output])?;
+    }
+    if let Some(deferred) = scan.deferred.get()
+        && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
+    {
+        let start = morsel.vector.start;
+        match wanted {
+            WantedRows::All => {
+                places.extend(morsel.vector.clone().map(|row| place_of(chunk, row)));
+            }
+            WantedRows::At(positions) => {
+                let rows = positions.iter().map(|at| start + usize::from(*at));
+                places.extend(rows.map(|row| place_of(chunk, row)));
+            }
+        }
     }
     Ok(())
 }

@@ -394,7 +394,8 @@ impl Settings {
         self.state().ready.engine
     }
 
-    /// Whether scans leave out rows whose keys no join above wants.
+    /// Whether scans leave out rows whose keys no join above wants, or that come too late for a
+    /// top-k.
     pub(crate) fn filters_join_keys(&self) -> bool {
         self.state().ready.filters_join_keys
     }
