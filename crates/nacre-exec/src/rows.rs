@@ -1,6 +1,6 @@
 //! Rows that no table has: constant ones, series and sets, those that are kept, those that are
 //! handed on more than once, those that are made of others again and again, and those that are made
-//! one after the other; rows whose last columns are read when they are known to be wanted; and calls
+//! one after the other; rows of which columns are read when they are known to be wanted; and calls
 //! of queries for rows.
 
 mod called;

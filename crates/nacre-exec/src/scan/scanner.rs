@@ -25,8 +25,8 @@ use crate::vector::{
     BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector, VectorBatch, VectorValues,
 };
 
-/// Rows that are gathered before they are handed on, unless the morsel ends, or a top-k above has not
-/// seen enough rows yet to know which ones come too late.
+/// Rows that are gathered before they are handed on, unless the morsel ends, or a top-k above has
+/// not seen enough rows yet to know which ones come too late.
 const GATHERED_ROWS_MIN: usize = 2_048;
 
 /// A vector with strings is gathered if less of it is left: a string costs more than the step from

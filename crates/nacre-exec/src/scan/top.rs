@@ -14,8 +14,7 @@
 //! As the filters of joins ([`super::late`]) it is a hint, and no part of what the query reads.
 //!
 //! # Concurrency
-//! All workers of all pipelines read and narrow one bound; a reader that is late reads rows in vain,
-//! no more.
+//! All workers read and narrow one bound; a reader that is late reads rows in vain, no more.
 
 use std::cmp::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
