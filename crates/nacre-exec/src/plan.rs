@@ -17,6 +17,7 @@ mod fold;
 mod measured;
 mod node;
 mod series;
+mod top;
 mod window;
 
 pub use crate::scan::{ColumnPredicate, SampleSeed, ScanSample};
@@ -35,6 +36,7 @@ pub use node::{
     PhysicalPlan, PlanNode, RepeatNode, RowsNode, ScanNode, SortKey, SortNode, SteppedNode,
 };
 pub use series::{SeriesColumn, SeriesNode};
+pub(crate) use top::{FetchedColumn, TopScan};
 pub use window::{
     FrameEdge, FrameExclusion, FrameOffset, FrameRange, FrameUnit, WindowCall, WindowFrame,
     WindowFunction, WindowNode, WindowNumber, WindowSpecification,

@@ -7,6 +7,8 @@
 //!    gathered if they are few, decoded with all others if they are many.
 //! 3. A vector counts only after the blocks that it was read from were checked; else it is read
 //!    from another replica, before any sub-operator sees it ([`frozen`]).
+//! 4. A top-k above tells from which value on rows come too late ([`top`]), and may have columns
+//!    left out that only its answer needs ([`fetch`]).
 //!
 //! # Source
 //! [Muehlbauer16 section 7.3] vectorized scans with SARGable restrictions. Differs: strings are
@@ -15,6 +17,7 @@
 
 mod convert;
 mod decode;
+mod fetch;
 mod filter;
 mod frozen;
 mod hot;
@@ -26,7 +29,9 @@ mod prepare;
 mod reads;
 mod sample;
 mod scanner;
+mod top;
 
+pub(crate) use fetch::fetch_rows;
 pub(crate) use late::KeySet;
 pub(crate) use morsel::ScanMorsel;
 pub use predicate::{ColumnPredicate, ScanPredicate, StringPredicate};
@@ -34,3 +39,4 @@ pub(crate) use prepare::{PreparedScan, ScanColumn};
 pub(crate) use reads::BlockReads;
 pub use sample::{SampleSeed, ScanSample};
 pub(crate) use scanner::MorselScanner;
+pub(crate) use top::TopBound;

@@ -13,8 +13,9 @@ mod called;
 mod common;
 mod measured;
 mod stepped;
+mod top;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::counters::{OperatorReport, ScanCounters, ScanReport};
 use crate::error::{ExecError, ExecResult};
@@ -32,13 +33,12 @@ use crate::pipeline::{
 };
 use crate::plan::{
     AggregateNode, AppendNode, ExpandNode, FilterNode, GroupingSetsNode, JoinNode, LimitNode,
-    MapNode, PhysicalPlan, PlanNode, RepeatNode, RowsNode, ScanNode, SeriesNode, SortKey, SortNode,
-    WindowNode,
+    MapNode, PhysicalPlan, PlanNode, RepeatNode, RowsNode, ScanNode, SeriesNode, WindowNode,
 };
 use crate::result::{ResultChannel, ResultSink};
 use crate::rows::{ConstantRowSource, ExpandPlan, ExpandSource, RepeatSource, SeriesSource};
 use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
-use crate::sort::{LimitGate, SortColumn, SortSink, SortSource};
+use crate::sort::{LimitGate, SortOrder, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::VectorBatch;
 use crate::window::{WindowPlan, WindowSink, WindowSource};
@@ -48,6 +48,7 @@ use common::{StageList, StagePart, open_common, open_common_scan};
 use measured::{MeasuredSinks, open_measured};
 pub(crate) use stepped::SteppedPlan;
 use stepped::{open_stepped, sliced};
+use top::open_sort;
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
@@ -265,7 +266,7 @@ fn open_input(
         return Ok(pipeline);
     }
     // Without keys, sorting only collects.
-    end_in_sort(pipeline, &[], None, context, stages)
+    end_in_sort(pipeline, SortOrder::default(), context, stages)
 }
 
 fn open_scan(
@@ -297,10 +298,11 @@ fn open_scan(
     };
     let infos = prepared.columns.iter().map(info).collect();
     let rows_max = prepared.rows_max();
-    let morsels = prepared.morsels(context.workers);
     let scan_columns = (0..prepared.columns.len()).map(Some).collect();
     let scan = Arc::new(prepared);
-    let source = Arc::new(ScanSource { scan: Arc::clone(&scan), morsels });
+    let source =
+        ScanSource { scan: Arc::clone(&scan), workers: context.workers, dealt: OnceLock::new() };
+    let source = Arc::new(source);
     Ok(OpenPipeline {
         rows_max,
         scan: Some(scan),
@@ -320,7 +322,7 @@ fn open_join(
     let before = std::mem::take(&mut stages.stages);
     let mut probe = open_input(&node.probe, context, stages)?;
     if probe.probes == PROBES_MAX {
-        probe = end_in_sort(probe, &[], None, context, stages)?;
+        probe = end_in_sort(probe, SortOrder::default(), context, stages)?;
     }
     let mut probe_stages = std::mem::replace(&mut stages.stages, before);
     let plan = JoinPlan::new(node, join_side(&probe), join_side(&build))?;
@@ -453,15 +455,6 @@ fn open_grouping_sets(
     Ok(OpenPipeline { rows_max, ..begin(source, columns, depth, context) })
 }
 
-fn open_sort(
-    node: &SortNode,
-    context: &StageContext,
-    stages: &mut StageList,
-) -> ExecResult<OpenPipeline> {
-    let pipeline = open_input(&node.input, context, stages)?;
-    end_in_sort(pipeline, &node.keys, node.rows_max, context, stages)
-}
-
 fn open_window(
     node: &WindowNode,
     context: &StageContext,
@@ -479,23 +472,18 @@ fn open_window(
 
 fn end_in_sort(
     pipeline: OpenPipeline,
-    keys: &[SortKey],
-    wanted_max: Option<u64>,
+    order: SortOrder,
     context: &StageContext,
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let depth = pipeline.depth;
     let infos = output_infos(&pipeline);
-    if let Some(key) = keys.iter().find(|key| key.column >= infos.len()) {
+    if let Some(key) = order.keys.iter().find(|key| key.column >= infos.len()) {
         return Err(ExecError::internal(format!("a sort wants column {}", key.column)));
     }
-    let rows_max = pipeline.rows_max.min(wanted_max.unwrap_or(u64::MAX));
-    let keys = keys
-        .iter()
-        .map(|key| SortColumn { key: *key, is_nullable: infos[key.column].is_nullable })
-        .collect();
+    let rows_max = pipeline.rows_max.min(order.rows_max.unwrap_or(u64::MAX));
     let (slots, gate) = (pipeline.columns.clone(), pipeline.gate.clone());
-    let sink = Arc::new(SortSink::new(keys, wanted_max, slots, &infos, gate, context));
+    let sink = Arc::new(SortSink::new(order, slots, &infos, gate, context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let source = Arc::new(SortSource::new(&sink));
     Ok(OpenPipeline { rows_max, ..begin(source, infos, depth, context) })
@@ -531,7 +519,7 @@ fn open_append(
         depth = depth.max(pipeline.depth);
         rows_max = rows_max.saturating_add(pipeline.rows_max);
         if pipeline.probes == PROBES_MAX {
-            pipeline = end_in_sort(pipeline, &[], None, context, stages)?;
+            pipeline = end_in_sort(pipeline, SortOrder::default(), context, stages)?;
         }
         probes = probes.max(pipeline.probes + 1);
         let OpenPipeline { builder, columns, .. } = &mut pipeline;
@@ -603,7 +591,7 @@ fn open_wrapped(
 ) -> ExecResult<OpenPipeline> {
     let pipeline = open_input(input, context, stages)?;
     if pipeline.probes == PROBES_MAX {
-        return end_in_sort(pipeline, &[], None, context, stages);
+        return end_in_sort(pipeline, SortOrder::default(), context, stages);
     }
     Ok(pipeline)
 }
@@ -657,7 +645,15 @@ fn open_expand(
 #[derive(Debug)]
 struct ScanSource {
     scan: Arc<PreparedScan>,
-    morsels: Vec<ScanMorsel>,
+    workers: usize,
+    /// When all that is above the scan is known.
+    dealt: OnceLock<Vec<ScanMorsel>>,
+}
+
+impl ScanSource {
+    fn morsels(&self) -> &[ScanMorsel] {
+        self.dealt.get_or_init(|| self.scan.morsels(self.workers))
+    }
 }
 
 #[derive(Debug)]
@@ -672,11 +668,11 @@ impl PipelineSource for ScanSource {
     }
 
     fn morsel_count(&self) -> usize {
-        self.morsels.len()
+        self.morsels().len()
     }
 
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
-        let scanner = MorselScanner::new(&self.scan, &self.morsels[morsel]);
+        let scanner = MorselScanner::new(&self.scan, &self.morsels()[morsel]);
         Ok(Box::new(ScanRun { scan: Arc::clone(&self.scan), scanner }))
     }
 

@@ -15,7 +15,7 @@ use nacre_exec::expression::{
 };
 use nacre_exec::plan::{
     AggregateCall, AggregateFunction, AggregateNode, JoinKey, JoinNode, MapNode, PairingKind,
-    PhysicalPlan, PlanNode,
+    PhysicalPlan, PlanNode, SortKey, SortNode,
 };
 use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
 use nacre_exec::vector::ColumnVector;
@@ -269,4 +269,56 @@ fn answer_that_is_out_before_a_file_changed_ends_in_an_error() {
         }
     }
     assert_eq!(outcome.unwrap_err().kind(), ExecErrorKind::Store);
+}
+
+/// The last ids, through a map that the fault happens in, with columns that are fetched after it.
+fn plan_of_top(table: &Arc<Table>) -> PlanNode {
+    let input = scan(&table.snapshot(), &[ID, MODE, MONEY, TEXT], Vec::new());
+    let mut graph = ExpressionGraph::default();
+    let classes = [ValueClass::Int, ValueClass::Bytes, ValueClass::Int, ValueClass::Bytes];
+    let mut outputs: Vec<_> =
+        (0..).zip(classes).map(|(at, class)| graph.column(at, class).unwrap()).collect();
+    let (kernel, bounds) = (sabotage as ForeignKernel, IntBounds::I64);
+    let function = ForeignFunction::new("sabotage", kernel, ValueClass::Int, bounds, false);
+    let arguments = vec![outputs[0]];
+    outputs[0] = graph.add(ExpressionNode::Foreign { function, arguments }).unwrap();
+    let input = PlanNode::Map(Box::new(MapNode { input, graph, outputs }));
+    let keys = vec![SortKey { column: 0, is_descending: true, is_nulls_first: false }];
+    PlanNode::Sort(Box::new(SortNode { input, keys, rows_max: Some(9) }))
+}
+
+#[test]
+fn columns_are_fetched_from_the_other_replica_whatever_happened_to_a_file_meanwhile() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    for fault in [flip as fn(&BlockLocation), cut, remove] {
+        for replica in [0, 1] {
+            for threads in [1, 3] {
+                let directory = tempfile::tempdir().unwrap();
+                let (_store, table) = open(directory.path());
+                let pool = pool(threads);
+                let facts = plan_of_top(&table).describe().facts;
+                assert!(facts.contains(&("fetched", "mode, money, text".to_owned())), "{facts:?}");
+                let wanted = support::sorted(run(&pool, plan_of_top(&table)).unwrap());
+                assert_eq!(wanted.len(), 9);
+                let blocks = blocks(&table, replica);
+                *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(fault)));
+                let found = support::sorted(run(&pool, plan_of_top(&table)).unwrap());
+                assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
+                assert_eq!(found, wanted, "replica {replica}, {threads} workers");
+            }
+        }
+    }
+}
+
+#[test]
+fn column_to_fetch_without_a_good_replica_is_named() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let directory = tempfile::tempdir().unwrap();
+    let (_store, table) = open(directory.path());
+    let last = table.snapshot().chunks().unwrap().pop().unwrap();
+    last.locations(MONEY).iter().for_each(flip);
+    let error = run(&pool(2), plan_of_top(&table)).unwrap_err();
+    assert_eq!(error.kind(), ExecErrorKind::Store);
+    let text = error.to_string();
+    assert!(text.contains("table \"t\", column \"money\", chunk 3"), "{text}");
 }

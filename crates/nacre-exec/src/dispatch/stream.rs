@@ -18,8 +18,8 @@ pub struct QueryOptions {
     /// nothing is handed out, so that the query can be run again if files changed under it.
     pub result_bytes_max: usize,
     pub deadline: Option<Instant>,
-    /// Whether scans leave out rows whose keys no join above wants. Without it, operators below a
-    /// join have all the rows that the query says.
+    /// Whether scans leave out rows whose keys no join above wants, or that come too late for a
+    /// top-k. Without it, operators below these have all the rows that the query says.
     pub filters_keys: bool,
     /// Rows that scans read at once.
     pub vector_rows: VectorRows,

@@ -122,6 +122,30 @@ pub struct ExpressionGraph {
     known: HashMap<ExpressionNode, ExpressionId>,
 }
 
+impl ExpressionNode {
+    /// Returns the nodes that it is computed of.
+    pub(crate) fn inputs(&self) -> Vec<ExpressionId> {
+        match self {
+            Self::Column { .. } | Self::Constant(_) => Vec::new(),
+            Self::IntArithmetic { left, right, .. }
+            | Self::FloatArithmetic { left, right, .. }
+            | Self::Compare { left, right, .. }
+            | Self::And { left, right }
+            | Self::Or { left, right } => vec![*left, *right],
+            Self::Not { input }
+            | Self::StringTest { input, .. }
+            | Self::IsNull { input }
+            | Self::CastInt { input, .. }
+            | Self::Rescale { input, .. }
+            | Self::IntToFloat { input, .. }
+            | Self::CastFloat { input, .. }
+            | Self::ExtractYear { input } => vec![*input],
+            Self::Case { condition, then, otherwise } => vec![*condition, *then, *otherwise],
+            Self::Foreign { arguments, .. } => arguments.clone(),
+        }
+    }
+}
+
 impl ExpressionGraph {
     /// Adds a node, or finds the one that is equal.
     ///
@@ -185,6 +209,22 @@ impl ExpressionGraph {
     /// Returns a node.
     pub fn node(&self, id: ExpressionId) -> &ExpressionNode {
         &self.nodes[id.0]
+    }
+
+    /// Returns the input columns that nodes are computed of, some of them more than once.
+    pub(crate) fn columns_of(&self, ids: &[ExpressionId]) -> Vec<usize> {
+        let mut is_seen = vec![false; self.nodes.len()];
+        let (mut open, mut columns) = (ids.to_vec(), Vec::new());
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut is_seen[id.0], true) {
+                continue;
+            }
+            if let ExpressionNode::Column { index, .. } = self.node(id) {
+                columns.push(*index);
+            }
+            open.extend(self.node(id).inputs());
+        }
+        columns
     }
 
     /// Returns the class of a node's values.

@@ -26,7 +26,8 @@ pub(crate) struct StageContext {
     pub(crate) reads: Arc<BlockReads>,
     /// What long loops look at.
     pub(crate) control: Arc<QueryControl>,
-    /// Whether scans leave out rows whose keys no join above wants.
+    /// Whether scans leave out rows whose keys no join above wants, or that come too late for a
+    /// top-k.
     pub(crate) filters_keys: bool,
     /// Rows that scans read at once.
     pub(crate) vector_rows: VectorRows,

@@ -164,9 +164,15 @@ fn describe_join(join: &JoinNode) -> OperatorDescription {
     OperatorDescription { inputs, ..describe(name, facts, &[]) }
 }
 
+/// Returns the name of a column of a scan's table.
+fn column_name(scan: &ScanNode, column: usize) -> String {
+    let schema = scan.snapshot.table().schema();
+    schema.columns.get(column).map_or("?", |column| &column.name).to_owned()
+}
+
 fn describe_scan(scan: &ScanNode) -> OperatorDescription {
     let schema = scan.snapshot.table().schema();
-    let name = |column: usize| schema.columns.get(column).map_or("?", |column| &column.name);
+    let name = |column: usize| column_name(scan, column);
     let columns: Vec<_> = scan.columns.iter().map(|column| name(*column)).collect();
     let mut facts = vec![("columns", columns.join(", "))];
     let restrictions: Vec<_> = scan
@@ -272,6 +278,16 @@ fn key_names(keys: &[SortKey]) -> String {
 }
 
 fn sort_facts(sort: &SortNode) -> Vec<(&'static str, String)> {
-    let rows = sort.rows_max.map(|rows| ("rows", rows.to_string()));
-    std::iter::once(("keys", key_names(&sort.keys))).chain(rows).collect()
+    let mut facts = vec![("keys", key_names(&sort.keys))];
+    facts.extend(sort.rows_max.map(|rows| ("rows", rows.to_string())));
+    let Some(top) = sort.top_scan() else { return facts };
+    let name = |output: usize| column_name(top.scan, top.scan.columns[output]);
+    if let Some(output) = top.first_key {
+        facts.push(("top-k filter", name(output)));
+    }
+    let fetched: Vec<_> = top.fetched.iter().map(|one| name(one.output)).collect();
+    if !fetched.is_empty() {
+        facts.push(("fetched", fetched.join(", ")));
+    }
+    facts
 }

@@ -36,6 +36,24 @@ pub(super) struct CodeMap {
     is_identity: bool,
 }
 
+impl DecodeRoom {
+    /// Sets the bits of rows that are null.
+    ///
+    /// # Errors
+    /// As [`kernel::select_bits`].
+    pub(super) fn select_nulls(
+        &mut self,
+        block: &Block<'_>,
+        flavour: Flavour,
+        rows: Range<usize>,
+        bits: &mut [u64],
+    ) -> Result<(), BlockError> {
+        kernel::select_bits(block, flavour, &Restriction::IsNull, rows, &mut self.words)?;
+        bits.iter_mut().zip(&self.words).for_each(|(bits, nulls)| *bits |= nulls);
+        Ok(())
+    }
+}
+
 /// Returns the query-wide codes of a block's entries; `None` if it has no dictionary.
 ///
 /// # Errors

@@ -15,6 +15,7 @@ use super::decode::{CodeMap, DecodeRoom, WantedRows, append_rows, code_map};
 use super::predicate::{ColumnPredicate, ScanPredicate, StringPredicate};
 use super::prepare::PreparedScan;
 use super::reads::BlockNote;
+use super::top::TopCondition;
 use crate::error::{ExecError, ExecResult};
 use crate::value::IntBounds;
 use crate::vector::{BitVector, ColumnVector};
@@ -158,6 +159,29 @@ impl FrozenMorsel {
                 Some(entries) => evaluate(&block, BlockTest::Entries(entries)),
                 None => evaluate(&block, BlockTest::Strings(&|value| (strings.test())(value))),
             }
+        })
+    }
+
+    /// Puts a bit for each row of the present vector that has what a top-k wants of a column into
+    /// `bits`.
+    ///
+    /// # Errors
+    /// That of a block without a good replica.
+    pub(super) fn select_wanted(
+        &mut self,
+        scan: &PreparedScan,
+        column: usize,
+        wanted: &TopCondition,
+        bits: &mut Vec<u64>,
+    ) -> ExecResult<()> {
+        let (flavour, rows) = (scan.flavour, self.vector.clone());
+        self.read(scan, column, |open, room| {
+            let block = open.handle.block()?;
+            kernel::select_bits(&block, flavour, &wanted.values, rows.clone(), bits)?;
+            if wanted.takes_nulls && block.null_count() > 0 {
+                room.select_nulls(&block, flavour, rows.clone(), bits)?;
+            }
+            Ok(())
         })
     }
 

@@ -9,13 +9,16 @@ use nacre_column::{ColumnBuffer, VECTOR_ROWS};
 use nacre_store::{HotChunkRef, HotCondition};
 
 use super::convert::append_buffer;
+use super::fetch::place_of;
 use super::filter::ScanFilter;
 use super::late::LateFilter;
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use super::scanner::GATHERED_ROWS_MIN;
 use crate::error::ExecResult;
-use crate::vector::{BitVector, ColumnVector, SelectionVector, VectorBatch, VectorRows};
+use crate::vector::{
+    BitVector, ColumnVector, SelectionVector, VectorBatch, VectorRows, VectorValues,
+};
 
 /// A morsel and where its next vector begins.
 #[derive(Debug)]
@@ -36,28 +39,38 @@ impl HotMorsel {
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
-    /// false at the end of the rows before `end`. Joins above say by `late` which they want.
+    /// false at the end of the rows before `end`. The chunk is number `chunk` of the scan; joins
+    /// above say by `late` which rows they want.
     ///
     /// # Errors
     /// [`crate::ExecError::Internal`] if the chunk's bounds do not hold.
     pub(super) fn next(
         &mut self,
         scan: &PreparedScan,
+        chunk: usize,
         end: usize,
         late: &[Arc<LateFilter>],
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
         let filters = scan.filters.iter().filter(|filter| !filter.predicate.is_hint);
         let mut decided: Vec<(usize, HotCondition<'_>)> = filters.map(condition_of).collect();
+        let top = scan.top();
+        if let Some((top, wanted)) = &top
+            && !wanted.takes_nulls
+        {
+            decided.push((top.column, HotCondition::Restriction(&wanted.values)));
+        }
         // Comparisons first: a row with versions is tested until a condition fails.
         decided.sort_by_key(|(_, condition)| matches!(condition, HotCondition::Predicate(_)));
         let wanted: Vec<_> = late
             .iter()
             .map(|filter| move |keys: &ColumnBuffer| wanted_keys(scan, filter, keys))
             .collect();
-        let columns: Vec<usize> = scan.columns.iter().map(|column| column.column).collect();
+        let (outputs, columns): (Vec<usize>, Vec<usize>) =
+            scan.handed_on().map(|(output, made)| (output, made.column)).unzip();
         let mut chosen = BitVector::default();
-        let gathered_min = GATHERED_ROWS_MIN.min(self.vector_rows);
+        let gathered_min = if scan.waits_for_bound() { 1 } else { GATHERED_ROWS_MIN };
+        let gathered_min = gathered_min.min(self.vector_rows);
         while self.next_row < end && batch.rows < gathered_min {
             let rows = self.next_row..end.min(self.next_row + self.vector_rows - batch.rows);
             self.next_row = rows.end;
@@ -80,8 +93,13 @@ impl HotMorsel {
             if sampled.as_ref().map_or(offsets.len(), BitVector::count_ones) == 0 {
                 continue;
             }
-            for (output, buffer) in buffers.iter().enumerate() {
-                append_buffer(buffer, scan.columns[output].bounds, &mut batch.columns[output])?;
+            for (output, buffer) in outputs.iter().zip(&buffers) {
+                append_buffer(buffer, scan.columns[*output].bounds, &mut batch.columns[*output])?;
+            }
+            if let Some(deferred) = scan.deferred.get()
+                && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
+            {
+                places.extend(offsets.iter().map(|row| place_of(chunk, usize::from(*row))));
             }
             batch.rows += offsets.len();
             if let Some(bits) = sampled {

@@ -1,7 +1,8 @@
 //! Which rows of a vector are left.
 //!
-//! 1. Rows that the snapshot does not see go first, then each predicate takes its share. Joins
-//!    above may know of more rows that are not wanted ([`super::late`]).
+//! 1. Rows that the snapshot does not see go first, and what comes too late for a top-k above
+//!    ([`super::top`]). Then each predicate takes its share, and joins above may know of more rows
+//!    that are not wanted ([`super::late`]).
 //! 2. Rows are bits while they are many. Once they are few, they are positions, and what comes
 //!    next looks at these alone.
 
@@ -89,6 +90,16 @@ impl SelectRoom {
             Some(bits) => self.left_of(bits),
             None => Some(LeftRows::All),
         };
+        if let Some((top, wanted)) = scan.top()
+            && !top.rest.is_resting()
+        {
+            let Some(before) = left else { return Ok(None) };
+            let count = before.count(rows);
+            morsel.select_wanted(scan, top.column, &wanted, &mut self.words)?;
+            let bits = BitVector::from_words(std::mem::take(&mut self.words), rows);
+            left = self.and(before, bits);
+            top.rest.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
+        }
         for filter in filters {
             let Some(before) = left else { return Ok(None) };
             let Some(filter) = filter.of(scan).filter(|filter| !filter.is_resting()) else {
@@ -172,8 +183,14 @@ impl SelectRoom {
 
     /// Returns what both leave.
     fn and(&mut self, left: LeftRows, mut bits: BitVector) -> Option<LeftRows> {
-        if let LeftRows::Many(left) = left {
-            bits.and_with(left.bits());
+        match left {
+            LeftRows::All => {}
+            LeftRows::Many(left) => bits.and_with(left.bits()),
+            LeftRows::Few(mut positions) => {
+                positions.retain(|at| bits.get(usize::from(*at)));
+                self.words = bits.into_words();
+                return self.few(positions);
+            }
         }
         self.left_of(bits)
     }

@@ -1,21 +1,24 @@
 //! What a scan knows before it reads: the chunks that may match, and how wide its columns are.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use nacre_column::{Bound, Format, Restriction, Sma, Strings, may_match};
 use nacre_simd::Flavour;
 use nacre_store::{AccessHint, Chunk, HotChunkRef, HotColumnRange, TableSnapshot};
 
+use super::fetch::{DeferredColumns, place_of};
 use super::filter::ScanFilter;
 use super::late::{KeySet, LateFilter};
 use super::morsel::{ScanMorsel, deal_morsels};
 use super::predicate::{ColumnPredicate, ScanPredicate, fold_ranges};
 use super::reads::BlockReads;
 use super::sample::{RowSampler, ScanSample};
+use super::top::{TopBound, TopCondition, TopFilter};
 use crate::counters::ScanCounters;
 use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
-use crate::value::{IntBounds, ValueClass, VectorType};
+use crate::pipeline::{SlotId, SlotInfo};
+use crate::value::{IntBounds, IntWidth, ValueClass, VectorType};
 use crate::vector::{QueryDictionary, VectorRows};
 
 /// A dictionary with more entries is read as strings: giving each of them a query-wide code costs
@@ -48,6 +51,10 @@ pub(crate) struct PreparedScan {
     pub(super) filters: Vec<ScanFilter>,
     /// Those of joins above, registered while the plan is cut.
     late: RwLock<Vec<Arc<LateFilter>>>,
+    /// That of a top-k above, registered as these are.
+    top: OnceLock<TopFilter>,
+    /// Columns that a top-k above has fetched at its end, noted as these are.
+    pub(super) deferred: OnceLock<DeferredColumns>,
     pub(crate) columns: Vec<ScanColumn>,
     pub(super) reads: Arc<BlockReads>,
     pub(super) flavour: Flavour,
@@ -103,6 +110,8 @@ impl PreparedScan {
             sampler: None,
             filters,
             late: RwLock::default(),
+            top: OnceLock::new(),
+            deferred: OnceLock::new(),
             columns,
             reads,
             flavour,
@@ -149,27 +158,86 @@ impl PreparedScan {
         self.late.write().unwrap_or_else(PoisonError::into_inner).push(filter);
     }
 
+    /// Has the scan leave out rows that come too late for a top-k, by an output column.
+    pub(crate) fn set_top(&self, output: usize, bound: &Arc<TopBound>) {
+        // One pipeline reads a scan, and ends in one sink.
+        if let Some(made) = self.columns.get(output) {
+            self.top.get_or_init(|| TopFilter::new(made.column, Arc::clone(bound)));
+        }
+    }
+
+    /// Returns the filter of a top-k above, and what it has rows have by now.
+    pub(super) fn top(&self) -> Option<(&TopFilter, Arc<TopCondition>)> {
+        let filter = self.top.get()?;
+        Some((filter, filter.bound.present()?))
+    }
+
+    /// Whether a top-k above will say which rows come too late, and has not yet.
+    pub(super) fn waits_for_bound(&self) -> bool {
+        self.top.get().is_some_and(|top| top.bound.present().is_none())
+    }
+
+    /// Has the scan hand on the places of rows, in a slot of their own, instead of `outputs`.
+    pub(crate) fn defer(&self, outputs: &[usize], places: SlotId) {
+        self.deferred.get_or_init(|| DeferredColumns::new(self.columns.len(), outputs, places));
+    }
+
+    /// Returns the output columns that are handed on.
+    pub(super) fn handed_on(&self) -> impl Iterator<Item = (usize, &ScanColumn)> {
+        let deferred = self.deferred.get();
+        let columns = self.columns.iter().enumerate();
+        columns.filter(move |(output, _)| deferred.is_none_or(|all| !all.contains(*output)))
+    }
+
+    /// Returns what is known of the places of rows.
+    pub(crate) fn place_info(&self) -> SlotInfo {
+        let chunks = self.frozen.len() + self.hot.len();
+        let bounds = IntBounds::new(0, place_of(chunks, 0).into());
+        SlotInfo {
+            vector_type: VectorType::Int(IntWidth::I64),
+            bounds: Some(bounds),
+            is_nullable: false,
+            dictionary: None,
+        }
+    }
+
     /// Returns the filters of joins above.
     pub(super) fn late(&self) -> Vec<Arc<LateFilter>> {
         self.late.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether a chunk may have rows that joins above want.
-    pub(super) fn is_wanted(&self, chunk: usize) -> bool {
-        self.late().iter().all(|filter| {
-            let column = filter.rest.predicate.column;
-            match self.frozen.get(chunk) {
-                Some(frozen) => filter.may_pass(frozen.sma(column)),
-                None => filter.may_pass(&hot_sma(&self.hot[chunk - self.frozen.len()], column)),
-            }
-        })
+    /// Returns the aggregates of a column of a chunk.
+    fn sma(&self, chunk: usize, column: usize) -> Sma {
+        match self.frozen.get(chunk) {
+            Some(frozen) => *frozen.sma(column),
+            None => hot_sma(&self.hot[chunk - self.frozen.len()], column),
+        }
     }
 
-    /// Returns the morsels.
+    /// Whether a chunk may have rows that joins above want, and that do not come too late.
+    pub(super) fn is_wanted(&self, chunk: usize) -> bool {
+        let may_pass = |filter: &Arc<LateFilter>| {
+            filter.may_pass(&self.sma(chunk, filter.rest.predicate.column))
+        };
+        self.late().iter().all(may_pass) && !self.is_late(chunk)
+    }
+
+    /// Whether all rows of a chunk come too late for a top-k above.
+    pub(super) fn is_late(&self, chunk: usize) -> bool {
+        self.top().is_some_and(|(top, wanted)| !wanted.may_pass(&self.sma(chunk, top.column)))
+    }
+
+    /// Returns the morsels: those first that a top-k above has the first rows of.
     pub(crate) fn morsels(&self, workers: usize) -> Vec<ScanMorsel> {
         let frozen = self.frozen.iter().map(Chunk::rows);
         let rows: Vec<usize> = frozen.chain(self.hot.iter().map(HotChunkRef::rows)).collect();
-        deal_morsels(&rows, workers, self.vector_rows)
+        let mut morsels = deal_morsels(&rows, workers, self.vector_rows);
+        if let Some(top) = self.top.get() {
+            let smas: Vec<Sma> = (0..rows.len()).map(|chunk| self.sma(chunk, top.column)).collect();
+            morsels
+                .sort_by(|left, right| top.compare_chunks(&smas[left.chunk], &smas[right.chunk]));
+        }
+        morsels
     }
 
     /// Returns a bound of the rows that the scan can hand on.

@@ -1,6 +1,6 @@
 //! Goes through a morsel and fills batches.
 //!
-//! 1. Predicates and joins above leave some rows of a vector ([`super::left_rows`]).
+//! 1. Predicates, and joins and a top-k above, leave some rows of a vector ([`super::left_rows`]).
 //! 2. Rows that are few are gathered behind those of vectors before, until [`GATHERED_ROWS_MIN`]
 //!    are together: the steps above cost the same for 100 rows as for 1,000.
 //! 3. Rows that are many make a batch of their own, with a selection.
@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::decode::WantedRows;
+use super::fetch::place_of;
 use super::frozen::FrozenMorsel;
 use super::hot::HotMorsel;
 use super::late::LateFilter;
@@ -16,9 +17,10 @@ use super::morsel::ScanMorsel;
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
 use crate::value::VectorType;
-use crate::vector::{DENSE_PERCENT_MIN, VectorBatch};
+use crate::vector::{DENSE_PERCENT_MIN, VectorBatch, VectorValues};
 
-/// Rows that are gathered before they are handed on, unless the morsel ends or vectors have fewer.
+/// Rows that are gathered before they are handed on, unless the morsel ends, vectors have fewer, or
+/// a top-k above has not seen enough rows yet to know which ones come too late.
 pub(super) const GATHERED_ROWS_MIN: usize = 2_048;
 
 /// A vector with strings is gathered if less of it is left: a string costs more than the step from
@@ -29,6 +31,8 @@ const GATHERED_STRINGS_PERCENT: usize = 75;
 #[derive(Debug)]
 pub(crate) struct MorselScanner {
     source: MorselSource,
+    /// The chunk among those of the scan.
+    chunk: usize,
     /// Rows of the chunk that the morsel ends at.
     end: usize,
     /// Filters that this chunk needs, the sharpest first.
@@ -67,10 +71,11 @@ impl MorselScanner {
                 MorselSource::Hot(HotMorsel::new(chunk, place, start, scan.vector_rows))
             }
         };
-        let has_strings = scan.columns.iter().any(|one| one.vector_type == VectorType::Bytes);
+        let has_strings = scan.handed_on().any(|(_, one)| one.vector_type == VectorType::Bytes);
         late.retain(|filter| filter.keys.is_selective());
         Self {
             source,
+            chunk: morsel.chunk,
             end: morsel.rows.end,
             filters,
             late,
@@ -93,17 +98,14 @@ impl MorselScanner {
         scan: &PreparedScan,
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
-        let Self { source, end, filters, late, pending, room, .. } = self;
-        let (gathered_percent, vector_rows) = (self.gathered_percent, scan.vector_rows.get());
-        for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
-            column.clear();
-            column.dictionary.clone_from(&made.dictionary);
-        }
-        (batch.rows, batch.selection) = (0, None);
+        let Self { source, chunk, end, filters, late, pending, room, .. } = self;
+        let (chunk, gathered_percent, vector_rows) =
+            (*chunk, self.gathered_percent, scan.vector_rows.get());
+        begin_batch(scan, batch);
         scan.reserve_dictionaries()?;
         let morsel = match source {
             MorselSource::Frozen(morsel) => morsel,
-            MorselSource::Hot(morsel) => return morsel.next(scan, *end, late, batch),
+            MorselSource::Hot(morsel) => return morsel.next(scan, chunk, *end, late, batch),
         };
         loop {
             let left = match pending.take() {
@@ -111,7 +113,8 @@ impl MorselScanner {
                 None => {
                     let start = morsel.vector.end;
                     morsel.vector = start..(*end).min(start + vector_rows);
-                    if morsel.vector.is_empty() {
+                    if morsel.vector.is_empty() || scan.is_late(chunk) {
+                        morsel.vector = *end..*end;
                         return Ok(batch.rows > 0);
                     }
                     scan.counters.note_rows_read(morsel.vector.len());
@@ -138,10 +141,11 @@ impl MorselScanner {
             }
             let selection = match left {
                 LeftRows::Few(left) => {
-                    append(morsel, scan, &WantedRows::At(&left), batch)?;
+                    append(morsel, scan, chunk, &WantedRows::At(&left), batch)?;
                     batch.rows += left.len();
                     room.give_back(left);
-                    if batch.rows < GATHERED_ROWS_MIN.min(vector_rows) {
+                    let is_little = batch.rows < GATHERED_ROWS_MIN.min(vector_rows);
+                    if is_little && !scan.waits_for_bound() {
                         continue;
                     }
                     return Ok(true);
@@ -149,21 +153,48 @@ impl MorselScanner {
                 LeftRows::Many(left) => Some(left),
                 LeftRows::All => None,
             };
-            append(morsel, scan, &WantedRows::All, batch)?;
+            append(morsel, scan, chunk, &WantedRows::All, batch)?;
             (batch.rows, batch.selection) = (rows, selection);
             return Ok(true);
         }
     }
 }
 
+/// Empties a batch for rows of a scan.
+fn begin_batch(scan: &PreparedScan, batch: &mut VectorBatch) {
+    for (column, made) in batch.columns.iter_mut().zip(&scan.columns) {
+        column.clear();
+        column.dictionary.clone_from(&made.dictionary);
+    }
+    if let Some(deferred) = scan.deferred.get() {
+        batch.columns[deferred.places].clear();
+    }
+    (batch.rows, batch.selection) = (0, None);
+}
+
 fn append(
     morsel: &mut FrozenMorsel,
     scan: &PreparedScan,
+    chunk: usize,
     wanted: &WantedRows<'_>,
     batch: &mut VectorBatch,
 ) -> ExecResult<()> {
-    for output in 0..scan.columns.len() {
+    for (output, _) in scan.handed_on() {
         morsel.append(scan, output, wanted, &mut batch.columns[output])?;
+    }
+    if let Some(deferred) = scan.deferred.get()
+        && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
+    {
+        let start = morsel.vector.start;
+        match wanted {
+            WantedRows::All => {
+                places.extend(morsel.vector.clone().map(|row| place_of(chunk, row)));
+            }
+            WantedRows::At(positions) => {
+                let rows = positions.iter().map(|at| start + usize::from(*at));
+                places.extend(rows.map(|row| place_of(chunk, row)));
+            }
+        }
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Rows that are sorted together.
 
+use crate::value::ScalarValue;
 use crate::vector::ResultBatch;
 use crate::vector::{ColumnVector, VectorValues};
 
@@ -68,6 +69,12 @@ impl SortRun {
     /// Returns the first bytes of the last row's key.
     pub(super) fn last_prefix(&self) -> u64 {
         self.entries.last().map_or(0, |entry| entry.prefix)
+    }
+
+    /// Returns a column of the last row.
+    pub(super) fn last_value(&self, column: usize) -> Option<ScalarValue> {
+        let entry = self.entries.last()?;
+        Some(self.batches[entry.batch as usize].columns[column].scalar(entry.row as usize))
     }
 
     /// Adds the columns of the rows that were pushed.

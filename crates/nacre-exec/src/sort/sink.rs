@@ -13,6 +13,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, SlotInfo, StageContext, WorkerSlots};
 use crate::plan::SortKey;
+use crate::scan::TopBound;
 use crate::spill::{OperatorSpill, SpillWriter};
 use crate::vector::{DictionaryReaders, VectorBatch};
 
@@ -23,13 +24,23 @@ const RUN_ROWS: usize = 65_536;
 const RUN_KEY_BYTES: usize = 1 << 30;
 
 /// Most rows of a top-k; more are sorted in full.
-const TOP_ROWS_MAX: u64 = 65_536;
+pub(crate) const TOP_ROWS_MAX: u64 = 65_536;
 
 /// A column to sort by, and whether it may be null.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SortColumn {
-    pub(crate) key: SortKey,
-    pub(crate) is_nullable: bool,
+struct SortColumn {
+    key: SortKey,
+    is_nullable: bool,
+}
+
+/// The order of rows, and how many of them are wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SortOrder {
+    pub(crate) keys: Vec<SortKey>,
+    /// `None` for all.
+    pub(crate) rows_max: Option<u64>,
+    /// What a top-k tells the scan below.
+    pub(crate) bound: Option<Arc<TopBound>>,
 }
 
 /// Bytes of batches beyond which the rows of a top-k are copied together.
@@ -49,6 +60,8 @@ pub(crate) struct SortSink {
     /// Start of the last key that a top-k may still take; only falls. Workers that are late take
     /// rows in vain, no more.
     bound: AtomicU64,
+    /// The same for the scan that the rows come from.
+    scan_bound: Option<Arc<TopBound>>,
     runs: OnceLock<Vec<SortRun>>,
     /// If it may spill.
     spill: Option<RunSpill>,
@@ -60,6 +73,8 @@ pub(crate) struct SortSink {
 #[derive(Debug)]
 struct LocalRuns {
     open: SortRun,
+    /// Rows of `open` when a top-k last kept the best ones.
+    kept_rows: usize,
     sorted: Vec<SortRun>,
     sorted_bytes: usize,
     reservation: MemoryReservation,
@@ -70,16 +85,18 @@ struct LocalRuns {
 
 impl SortSink {
     pub(crate) fn new(
-        keys: Vec<SortColumn>,
-        rows_max: Option<u64>,
+        order: SortOrder,
         slots: Vec<SlotId>,
         infos: &[SlotInfo],
         gate: Option<Arc<LimitGate>>,
         context: &StageContext,
     ) -> Self {
-        let rows_max = rows_max.unwrap_or(u64::MAX);
+        let column = |key: SortKey| SortColumn { key, is_nullable: infos[key.column].is_nullable };
+        let keys = order.keys.into_iter().map(column).collect();
+        let rows_max = order.rows_max.unwrap_or(u64::MAX);
         let make = || LocalRuns {
             open: SortRun::default(),
+            kept_rows: 0,
             sorted: Vec::new(),
             sorted_bytes: 0,
             reservation: context.budget.reservation("sort"),
@@ -97,6 +114,7 @@ impl SortSink {
             locals: WorkerSlots::new(context.workers, make),
             control: Arc::clone(&context.control),
             bound: AtomicU64::new(u64::MAX),
+            scan_bound: order.bound,
             runs: OnceLock::new(),
             spill: spill.map(|spill| RunSpill::new(spill, infos)),
             spilled: OnceLock::new(),
@@ -177,9 +195,16 @@ impl SortSink {
     fn keep_top(&self, local: &mut LocalRuns, rows: usize) {
         local.open.sort();
         local.open.truncate(rows);
-        if local.open.len() == rows {
-            // ORDERING: as above.
-            self.bound.fetch_min(local.open.last_prefix(), Ordering::Relaxed);
+        local.kept_rows = local.open.len();
+        if local.kept_rows < rows {
+            return;
+        }
+        // ORDERING: as above.
+        self.bound.fetch_min(local.open.last_prefix(), Ordering::Relaxed);
+        if let (Some(bound), [first, ..]) = (&self.scan_bound, self.keys.as_slice())
+            && let Some(value) = local.open.last_value(first.key.column)
+        {
+            bound.narrow(local.open.key_at(rows - 1), &value);
         }
     }
 }
@@ -224,7 +249,7 @@ impl PipelineSink for SortSink {
             self.push_rows(&mut local, batch);
             match self.top_rows {
                 Some(rows)
-                    if local.open.len() >= 2 * rows + RUN_ROWS / 8
+                    if local.open.len() >= local.kept_rows + rows
                         || local.open.len() > rows && local.open.bytes() > TOP_BYTES_MAX
                         || local.open.key_bytes() >= RUN_KEY_BYTES =>
                 {

@@ -6,7 +6,7 @@ use crate::plan::{
     AggregateCall, AggregateFunction, FrameEdge, FrameOffset, FrameUnit, WindowCall, WindowFrame,
     WindowFunction, WindowNode, WindowNumber,
 };
-use crate::sort::{KeyPart, SortColumn};
+use crate::sort::{KeyPart, SortOrder};
 use crate::value::{IntBounds, ValueClass, VectorType};
 
 /// A checked node.
@@ -86,9 +86,9 @@ impl WindowPlan {
         calls.flat_map(|call| &call.outputs)
     }
 
-    pub(super) fn sort_columns(&self) -> Vec<SortColumn> {
-        let column = |part: &KeyPart| SortColumn { key: part.key, is_nullable: part.is_nullable };
-        self.parts.iter().map(column).collect()
+    pub(super) fn order(&self) -> SortOrder {
+        let keys = self.parts.iter().map(|part| part.key).collect();
+        SortOrder { keys, ..SortOrder::default() }
     }
 }
 

@@ -27,7 +27,7 @@ impl WindowSink {
     /// Makes a sink of rows whose columns are in `slots`.
     pub(crate) fn new(plan: WindowPlan, slots: Vec<SlotId>, context: &StageContext) -> Self {
         Self {
-            sort: SortSink::new(plan.sort_columns(), None, slots, &plan.inputs, None, context),
+            sort: SortSink::new(plan.order(), slots, &plan.inputs, None, context),
             plan,
             order: OnceLock::new(),
             control: Arc::clone(&context.control),

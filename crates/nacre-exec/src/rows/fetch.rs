@@ -1,0 +1,114 @@
+//! Rows of a top-k with the columns that were left out below it.
+
+use std::sync::Arc;
+
+use crate::control::QueryControl;
+use crate::counters::{OperatorCounters, OperatorReport};
+use crate::error::{ExecError, ExecResult};
+use crate::memory::MemoryReservation;
+use crate::pipeline::{PipelineSource, SlotInfo, SourceRun, StageContext};
+use crate::plan::FetchedColumn;
+use crate::scan::{PreparedScan, fetch_rows};
+use crate::vector::{ColumnVector, VectorBatch, VectorValues};
+
+/// A source whose last column has the places of rows, which others are fetched from.
+#[derive(Debug)]
+pub(crate) struct FetchSource {
+    input: Arc<dyn PipelineSource>,
+    plan: Arc<FetchPlan>,
+    context: StageContext,
+    input_counters: OperatorCounters,
+}
+
+#[derive(Debug)]
+struct FetchPlan {
+    scan: Arc<PreparedScan>,
+    /// Of the input.
+    infos: Vec<SlotInfo>,
+    /// By column of the input but the last: the column that it becomes.
+    kept: Vec<usize>,
+    fetched: Vec<FetchedColumn>,
+}
+
+#[derive(Debug)]
+struct FetchRun {
+    input: Box<dyn SourceRun>,
+    plan: Arc<FetchPlan>,
+    rows: VectorBatch,
+    control: Arc<QueryControl>,
+    /// Of the columns that were fetched last.
+    reservation: MemoryReservation,
+}
+
+impl FetchSource {
+    /// Takes the rows of a source whose columns are `infos`: those that become `kept`, then the
+    /// places of rows of `scan`.
+    pub(crate) fn new(
+        input: Arc<dyn PipelineSource>,
+        infos: &[SlotInfo],
+        scan: &Arc<PreparedScan>,
+        (kept, fetched): (Vec<usize>, Vec<FetchedColumn>),
+        context: &StageContext,
+    ) -> Self {
+        let (scan, infos) = (Arc::clone(scan), infos.to_vec());
+        let plan = Arc::new(FetchPlan { scan, infos, kept, fetched });
+        let input_counters = OperatorCounters::default();
+        Self { input, plan, context: context.clone(), input_counters }
+    }
+}
+
+impl PipelineSource for FetchSource {
+    fn name(&self) -> &'static str {
+        "fetch"
+    }
+
+    fn morsel_count(&self) -> usize {
+        self.input.morsel_count()
+    }
+
+    fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
+        let column = |info: &SlotInfo| {
+            let mut column = ColumnVector::new(info.vector_type);
+            column.dictionary.clone_from(&info.dictionary);
+            column
+        };
+        let columns = self.plan.infos.iter().map(column).collect();
+        Ok(Box::new(FetchRun {
+            input: self.input.open(morsel)?,
+            plan: Arc::clone(&self.plan),
+            rows: VectorBatch { columns, rows: 0, selection: None },
+            control: Arc::clone(&self.context.control),
+            reservation: self.context.budget.reservation("top"),
+        }))
+    }
+
+    fn reports(&self, counters: &OperatorCounters) -> Vec<OperatorReport> {
+        let mut reports = self.input.reports(&self.input_counters);
+        reports.push(counters.report(self.name()));
+        reports
+    }
+}
+
+impl SourceRun for FetchRun {
+    fn next(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
+        let Self { input, plan, rows, control, reservation } = self;
+        (batch.rows, batch.selection) = (0, None);
+        if !input.next(rows)? {
+            return Ok(false);
+        }
+        let Some(VectorValues::Int64(places)) = rows.columns.last().map(|last| &last.values) else {
+            return Err(ExecError::internal("rows to fetch without their places"));
+        };
+        let outputs: Vec<usize> = plan.fetched.iter().map(|one| one.output).collect();
+        let fetched = fetch_rows(&plan.scan, &outputs, places, control)?;
+        reservation.resize(fetched.iter().map(ColumnVector::bytes).sum())?;
+        for (one, column) in plan.fetched.iter().zip(fetched) {
+            batch.columns[one.column] = column;
+        }
+        for (from, to) in plan.kept.iter().enumerate() {
+            std::mem::swap(&mut batch.columns[*to], &mut rows.columns[from]);
+        }
+        batch.rows = rows.rows;
+        Ok(true)
+    }
+}
