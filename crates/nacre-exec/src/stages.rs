@@ -13,6 +13,7 @@ mod called;
 mod common;
 mod measured;
 mod stepped;
+mod stored;
 
 use std::sync::Arc;
 
@@ -47,6 +48,7 @@ use common::{StageList, StagePart, open_common, open_common_scan};
 use measured::{MeasuredSinks, open_measured};
 pub(crate) use stepped::SteppedPlan;
 use stepped::{open_stepped, sliced};
+use stored::answer_stored;
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
 const DEPTH_MAX: usize = 1_000;
@@ -391,6 +393,7 @@ fn open_aggregate(
         input_rows,
     )?);
     let sink = Arc::new(GroupSink::new(&plan, context));
+    answer_stored(node, &pipeline, &sink);
     let keys: Vec<usize> = node.keys.iter().chain(&node.dependents).copied().collect();
     let (scan, scan_columns) = scan_of_keys(&pipeline, &keys);
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
