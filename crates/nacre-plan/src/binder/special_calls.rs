@@ -1,7 +1,9 @@
 //! Calls with a syntax of their own become calls of the functions that they stand for.
 
 use nacre_syntax::SourceRange;
-use nacre_syntax::{CallArgument, CurrentValue, ExpressionNode, SpecialCall, TrimSide};
+use nacre_syntax::{
+    CallArgument, CurrentValue, ExpressionKind, ExpressionNode, SpecialCall, TrimSide,
+};
 use nacre_types::catalog::CastContext;
 use nacre_types::{SqlType, TypeModifier};
 
@@ -80,8 +82,25 @@ impl Binder<'_> {
         self.coerce(now, target, CastContext::Explicit, range)
     }
 
+    /// Binds AT TIME ZONE and OVERLAPS.
+    pub(super) fn bind_moment_form(
+        &mut self,
+        node: &ExpressionNode,
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        match &node.kind {
+            ExpressionKind::AtTimeZone { operand, zone } => {
+                self.call_nodes("timezone", &[zone, operand], place, node.range)
+            }
+            ExpressionKind::Overlaps { left, right } => {
+                self.bind_overlaps([left, right], place, node.range)
+            }
+            _ => Err(BindError::not_supported("this kind of expression", node.range)),
+        }
+    }
+
     /// Binds `(a, b) OVERLAPS (c, d)`.
-    pub(super) fn bind_overlaps(
+    fn bind_overlaps(
         &mut self,
         sides: [&ExpressionNode; 2],
         place: ExpressionPlace<'_>,
