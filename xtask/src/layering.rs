@@ -141,6 +141,7 @@ pub(crate) const CRATES: [CrateRule; 17] = [
                 "nacre-access",
                 "nacre-pmem",
                 "nacre-simd",
+                "nacre-types",
                 "nacre-column",
                 "nacre-store",
                 "nacre-exec",

@@ -47,6 +47,7 @@ pub struct NodeCounters {
 pub struct ScanCounters {
     chunks: AtomicU64,
     chunks_left: AtomicU64,
+    chunks_answered: AtomicU64,
     rows_read: AtomicU64,
     /// Blocks opened, by format and replica.
     blocks: Mutex<BTreeMap<(String, u8), BlockCount>>,
@@ -93,6 +94,8 @@ pub struct ScanReport {
     pub chunks: u64,
     /// Left out because of their aggregates.
     pub chunks_pruned: u64,
+    /// Not read because their aggregates said what was asked for.
+    pub chunks_answered: u64,
     pub rows_read: u64,
     /// Blocks opened, by format and replica.
     pub blocks: Vec<BlockReport>,
@@ -203,6 +206,11 @@ impl ScanCounters {
         self.chunks_left.fetch_add(left as u64, Ordering::Relaxed);
     }
 
+    pub(crate) fn note_answered(&self, chunks: usize) {
+        // ORDERING: as above.
+        self.chunks_answered.fetch_add(chunks as u64, Ordering::Relaxed);
+    }
+
     pub(crate) fn note_rows_read(&self, rows: usize) {
         // ORDERING: as above.
         self.rows_read.fetch_add(rows as u64, Ordering::Relaxed);
@@ -218,7 +226,7 @@ impl ScanCounters {
 
     fn reset(&self) {
         // ORDERING: as above.
-        for count in [&self.chunks, &self.chunks_left, &self.rows_read] {
+        for count in [&self.chunks, &self.chunks_left, &self.chunks_answered, &self.rows_read] {
             count.store(0, Ordering::Relaxed);
         }
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -237,6 +245,7 @@ impl ScanCounters {
         ScanReport {
             chunks,
             chunks_pruned: chunks - get(&self.chunks_left),
+            chunks_answered: get(&self.chunks_answered),
             rows_read: get(&self.rows_read),
             blocks: blocks.collect(),
         }

@@ -10,6 +10,8 @@
 //!    done so, all partitions go to files in the end; a partition whose groups do not fit in memory
 //!    is split by further bits of the hash.
 //! 5. Grouping sets have tables of their own each, and take the same batches ([`sets`]).
+//! 6. Without keys, a chunk all of whose rows are aggregated need not be read if its stored
+//!    aggregates tell its share ([`stored`]).
 //!
 //! # Layout
 //! A group is a row of 64-bit words, the same in tables and overflow pages; strings lie in the
@@ -42,6 +44,7 @@ mod sink;
 mod source;
 mod spilled;
 mod state;
+mod stored;
 mod table;
 mod update;
 

@@ -1,7 +1,8 @@
 //! Scans: from the chunks of a table to batches of vectors.
 //!
 //! 1. [`PreparedScan`] drops chunks whose aggregates rule out a match, and finds out the bounds of
-//!    what is left: they decide how wide each column is decoded.
+//!    what is left: they decide how wide each column is decoded. Chunks that come out as a whole
+//!    may be answered by their aggregates.
 //! 2. A [`MorselScanner`] goes through a part of a chunk, 8,192 rows at a time unless the query's
 //!    options say otherwise. Predicates are evaluated on encoded values; rows that are left are
 //!    gathered if they are few, decoded with all others if they are many.

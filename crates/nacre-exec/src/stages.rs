@@ -13,6 +13,7 @@ mod called;
 mod common;
 mod measured;
 mod stepped;
+mod stored;
 mod top;
 
 use std::sync::{Arc, OnceLock};
@@ -48,6 +49,7 @@ use common::{StageList, StagePart, open_common, open_common_scan};
 use measured::{MeasuredSinks, open_measured};
 pub(crate) use stepped::SteppedPlan;
 use stepped::{open_stepped, sliced};
+use stored::answer_stored;
 use top::open_sort;
 
 /// Deepest plan: each level takes less than a kilobyte of stack.
@@ -395,6 +397,7 @@ fn open_aggregate(
         GroupInputRows { all: input_rows, batch: context.vector_rows.batch_rows_max() },
     )?);
     let sink = Arc::new(GroupSink::new(&plan, context));
+    answer_stored(node, &pipeline, &sink);
     let keys: Vec<usize> = node.keys.iter().chain(&node.dependents).copied().collect();
     let (scan, scan_columns) = scan_of_keys(&pipeline, &keys);
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);

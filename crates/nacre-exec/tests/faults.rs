@@ -248,6 +248,34 @@ fn query_without_a_good_replica_names_table_column_and_chunk() {
     assert_eq!(run(&pool, scan(&other.snapshot(), &[ID], Vec::new())).unwrap().len(), 100);
 }
 
+/// The aggregates of chunks lie in directories.
+#[test]
+fn aggregates_of_whole_tables_need_no_block() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_store, table) = open(directory.path());
+    let pool = pool(2);
+    let plan = |functions: &[(AggregateFunction, usize)]| {
+        let input = scan(&table.snapshot(), &[ID, MODE, MONEY], Vec::new());
+        let call = |(function, column): &(AggregateFunction, usize)| {
+            AggregateCall::new(*function, Some(*column), IntLimit::NUMERIC)
+        };
+        let aggregates = functions.iter().map(call).collect();
+        let (keys, dependents) = (Vec::new(), Vec::new());
+        PlanNode::Aggregate(Box::new(AggregateNode { input, keys, dependents, aggregates }))
+    };
+    let told =
+        [(AggregateFunction::Max, 0), (AggregateFunction::Min, 1), (AggregateFunction::Sum, 2)];
+    let wanted = run(&pool, plan(&told)).unwrap();
+    [0, 1].iter().flat_map(|replica| blocks(&table, *replica)).for_each(|block| flip(&block));
+    assert_eq!(run(&pool, plan(&told)).unwrap(), wanted);
+    assert_eq!(
+        wanted[0][..2],
+        [ScalarValue::Int(i128::from(4 * CHUNK - 1)), ScalarValue::Bytes(b"AIR".to_vec()),]
+    );
+    let error = run(&pool, plan(&[(AggregateFunction::CountDistinct, 0)])).unwrap_err();
+    assert_eq!(error.kind(), ExecErrorKind::Store);
+}
+
 #[test]
 fn answer_that_is_out_before_a_file_changed_ends_in_an_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);

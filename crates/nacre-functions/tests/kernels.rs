@@ -154,6 +154,9 @@ fn calls(entry: &FunctionEntry, types: &[TypeOid]) -> Vec<Vec<Argument>> {
                     grid_named("number pattern")
                 }
                 ("to_char", 1) => grid_named("time pattern"),
+                ("regexp_replace", 0) => grid_named("replaced text"),
+                ("regexp_replace", 1) => grid_named("whole pattern"),
+                ("regexp_replace", 2) => grid_named("replacement"),
                 ("to_date" | "to_timestamp", 0) if types.len() == 2 => grid_named("time text"),
                 ("to_date" | "to_timestamp", 1) => grid_named("reading pattern"),
                 _ => grid(*oid),
@@ -162,8 +165,11 @@ fn calls(entry: &FunctionEntry, types: &[TypeOid]) -> Vec<Vec<Argument>> {
         })
         .collect();
     let total: usize = columns.iter().map(Vec::len).product();
+    // Of patterns each means something for few values.
+    let has_patterns =
+        ["to_char", "to_date", "to_timestamp", "regexp_replace"].contains(&entry.name);
     // A step without a divisor in common with the lengths visits all rows and columns.
-    let step = if total <= CALLS_MAX { 1 } else { (total / CALLS_MAX) | 1 };
+    let step = if total <= CALLS_MAX || has_patterns { 1 } else { (total / CALLS_MAX) | 1 };
     (0..total)
         .step_by(step)
         .map(|number| {

@@ -3,10 +3,12 @@
 //!
 //! A column of a result has the type that [`PgType::of_field`] gives it: the one that the field's
 //! metadata names under [`TYPE_KEY`], as the catalogs do for types that Nacre does not store, or
-//! else the one that stands for its Arrow type.
+//! else the one that stands for its Arrow type. Answers of Nacre's own engine name any type of
+//! PostgreSQL there, such as `_int4` for arrays: their values are texts.
 
 use datafusion::arrow::datatypes::{DataType, Field};
 use nacre_column::ColumnType;
+use nacre_types::catalog::find_type_named;
 
 use crate::types::{is_bytes, is_text};
 
@@ -111,6 +113,13 @@ impl PgType {
         PG_TYPES.into_iter().find(|one| one.name == name)
     }
 
+    /// Returns the type of that name in PostgreSQL's catalog, arrays among them.
+    fn in_catalog(name: &str) -> Option<PgType> {
+        let entry = find_type_named(name)?;
+        let array_oid = entry.array.map_or(0, |oid| oid.0);
+        Some(PgType { oid: entry.oid.0, name: entry.name, size: entry.length, array_oid })
+    }
+
     /// Returns the type of that number.
     pub fn with_oid(oid: u32) -> Option<PgType> {
         PG_TYPES.into_iter().find(|one| one.oid == oid)
@@ -124,7 +133,9 @@ impl PgType {
     /// Returns the type of a column of a result, or of its elements if it has lists, with the
     /// number that clients are told.
     pub fn of_field(field: &Field) -> (PgType, u32) {
-        if let Some(named) = field.metadata().get(TYPE_KEY).and_then(|name| Self::named(name)) {
+        let named = field.metadata().get(TYPE_KEY);
+        let named = named.and_then(|name| Self::named(name).or_else(|| Self::in_catalog(name)));
+        if let Some(named) = named {
             return match field.data_type() {
                 DataType::List(_) if !named.name.ends_with("vector") => (named, named.array_oid),
                 _ => (named, named.oid),
@@ -245,6 +256,9 @@ mod tests {
         let field = Field::new("relname", DataType::Utf8, false)
             .with_metadata([(TYPE_KEY.to_owned(), "name".to_owned())].into());
         assert_eq!(PgType::of_field(&field).1, 19);
+        let field = Field::new("ids", DataType::Utf8View, true)
+            .with_metadata([(TYPE_KEY.to_owned(), "_int4".to_owned())].into());
+        assert_eq!((PgType::of_field(&field).0.name, PgType::of_field(&field).1), ("_int4", 1007));
         let element = Arc::new(Field::new("item", DataType::Int32, true));
         assert_eq!(PgType::of_field(&Field::new("a", DataType::List(element), true)).1, 1007);
         assert_eq!(PgType::of_field(&Field::new("n", DataType::Null, true)).0.name, "text");

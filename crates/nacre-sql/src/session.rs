@@ -255,7 +255,8 @@ impl Session {
         if let Some(declaration) = statement.cursor() {
             turn.require_sound()?;
             if let Some(query) = statement.with_values(&values)? {
-                return self.declare(turn, declaration, query).await;
+                let sql = values.is_empty().then(|| statement.sql());
+                return self.declare(turn, declaration, sql, query).await;
             }
         }
         let turn = match self.run_compiled_statement(turn, statement, &values).await? {
@@ -439,7 +440,7 @@ impl Session {
     /// Runs a statement that is no short one, and no query of Nacre's own engine.
     async fn run_general(&self, turn: Turn, sql: &str, io: StatementIo) -> Result<Outcome> {
         if let Some(statement) = OwnStatement::parse(sql)? {
-            return self.run_own(turn, statement, io).await;
+            return self.run_own(turn, statement, sql, io).await;
         }
         let statement = self.planner.parse_any(sql).await?;
         self.run_parsed(turn, statement, io).await
@@ -450,6 +451,7 @@ impl Session {
         &self,
         mut turn: Turn,
         statement: OwnStatement,
+        sql: &str,
         io: StatementIo,
     ) -> Result<Outcome> {
         turn.require_sound()?;
@@ -457,7 +459,7 @@ impl Session {
         match statement {
             OwnStatement::Privileges(statement) => self.run_privileges(turn, statement).await,
             OwnStatement::Copy(copy) => {
-                let rows = self.copy(&mut turn, &copy, io).await?;
+                let rows = self.copy(&mut turn, &copy, sql, io).await?;
                 finish(turn, format!("COPY {rows}"))
             }
             OwnStatement::Replicas(alter) => {
@@ -472,7 +474,7 @@ impl Session {
             OwnStatement::Setting(statement) => {
                 transaction::run_setting(&self.transactions, turn, &statement)
             }
-            OwnStatement::Cursor(statement) => self.cursor(turn, statement).await,
+            OwnStatement::Cursor(statement) => self.cursor(turn, statement, sql).await,
             OwnStatement::Housekeeping(statement) => self.keep_house(turn, statement).await,
             OwnStatement::Checkpoint => {
                 turn.require_writable("CHECKPOINT")?;
@@ -498,12 +500,12 @@ impl Session {
     }
 
     /// Runs a statement about cursors.
-    async fn cursor(&self, turn: Turn, statement: CursorStatement) -> Result<Outcome> {
+    async fn cursor(&self, turn: Turn, statement: CursorStatement, sql: &str) -> Result<Outcome> {
         let cursors = self.transactions.cursors();
         match statement {
             CursorStatement::Declare(declaration, query) => {
                 let query = ParsedStatement::Statement(Box::new(SqlStatement::Query(query)));
-                self.declare(turn, &declaration, query).await
+                self.declare(turn, &declaration, Some(sql), query).await
             }
             CursorStatement::Close(name) => {
                 cursors.close(name.as_deref())?;
@@ -526,11 +528,13 @@ impl Session {
         }
     }
 
-    /// Opens a cursor over the rows that a query has now.
+    /// Opens a cursor over the rows that a query has now; `sql` is the statement, if it has no
+    /// parameters.
     async fn declare(
         &self,
         mut turn: Turn,
         declaration: &Declaration,
+        sql: Option<&str>,
         query: ParsedStatement,
     ) -> Result<Outcome> {
         if !turn.is_in_block() && !declaration.is_held {
@@ -539,9 +543,7 @@ impl Session {
         }
         let cursors = self.transactions.cursors();
         cursors.require_free(&declaration.name)?;
-        let moment = turn.moment(false)?;
-        let stream = self.planner.start(&moment, Vec::new(), query).await?;
-        turn.log(&moment)?;
+        let stream = self.start_within(&mut turn, sql, query).await?;
         let rows = KeptRows::read(stream, &self.planner.memory_pool()).await?;
         cursors.open(declaration, rows);
         if !turn.is_in_block() {
@@ -931,7 +933,13 @@ impl Session {
         }
     }
 
-    async fn copy(&self, turn: &mut Turn, copy: &CopyStatement, io: StatementIo) -> Result<u64> {
+    async fn copy(
+        &self,
+        turn: &mut Turn,
+        copy: &CopyStatement,
+        sql: &str,
+        io: StatementIo,
+    ) -> Result<u64> {
         let progress = io.progress.unwrap_or_default();
         copy.require_client(self.settings().acting())?;
         if copy.is_from {
@@ -939,10 +947,7 @@ impl Session {
             let (store, planner) = (&self.store, &self.planner);
             return copy_from(store, planner, turn, copy, io.copy_in, progress, self.threads).await;
         }
-        let statement = copy.query()?;
-        let moment = turn.moment(false)?;
-        let stream = self.planner.start(&moment, Vec::new(), statement).await?;
-        turn.log(&moment)?;
+        let stream = self.start_within(turn, Some(sql), copy.query()?).await?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
 }

@@ -100,6 +100,12 @@ impl GroupSink {
         }
     }
 
+    /// Changes the only group of an aggregation without keys, before the pipeline runs.
+    pub(super) fn change_only_group(&self, change: impl FnOnce(&mut GroupTable)) {
+        // What workers have is added up in the end, so that any of them may have it.
+        change(&mut self.locals.of(0).table);
+    }
+
     /// Returns the partitions, once the pipeline has ended, if they are in files.
     pub(super) fn spilled_parts(&self) -> Option<&[GroupPart]> {
         self.spilled.get().map(Vec::as_slice)

@@ -55,6 +55,8 @@ pub(crate) struct PreparedScan {
     top: OnceLock<TopFilter>,
     /// Columns that a top-k above has fetched at its end, noted as these are.
     pub(super) deferred: OnceLock<DeferredColumns>,
+    /// By frozen chunk whether somebody above needs no rows of it, noted while the plan is cut.
+    answered: OnceLock<Vec<bool>>,
     pub(crate) columns: Vec<ScanColumn>,
     pub(super) reads: Arc<BlockReads>,
     pub(super) flavour: Flavour,
@@ -68,7 +70,7 @@ impl PreparedScan {
     /// Prepares a scan of `columns` of the rows that satisfy all `predicates`.
     ///
     /// # Errors
-    /// That of a load or block none of whose replicas is good.
+    /// That of a load of which no part tells what its chunks are.
     pub(crate) fn new(
         snapshot: &TableSnapshot,
         columns: &[usize],
@@ -99,7 +101,7 @@ impl PreparedScan {
                 let class = ValueClass::of(snapshot.table().column_type(column));
                 scan_column(column, class, &frozen, &hot)
             })
-            .collect::<ExecResult<_>>()?;
+            .collect();
         let filters = predicates.into_iter().map(ScanFilter::new).collect();
         let (snapshot, reads) = (snapshot.clone(), Arc::clone(reads));
         Ok(Self {
@@ -112,6 +114,7 @@ impl PreparedScan {
             late: RwLock::default(),
             top: OnceLock::new(),
             deferred: OnceLock::new(),
+            answered: OnceLock::new(),
             columns,
             reads,
             flavour,
@@ -214,8 +217,32 @@ impl PreparedScan {
         }
     }
 
-    /// Whether a chunk may have rows that joins above want, and that do not come too late.
+    /// Offers each frozen chunk all of whose rows the scan would hand on; those for which `answer`
+    /// is true are not read.
+    pub(crate) fn answer_whole_chunks(&self, mut answer: impl FnMut(&Chunk) -> bool) {
+        let is_answered = |chunk: &Chunk| self.is_whole(chunk) && answer(chunk);
+        let answered: Vec<bool> = self.frozen.iter().map(is_answered).collect();
+        self.counters.note_answered(answered.iter().filter(|is_answered| **is_answered).count());
+        // Only one aggregation has the rows of a scan.
+        self.answered.get_or_init(|| answered);
+    }
+
+    /// Whether the snapshot sees all rows of a frozen chunk, and its aggregates prove that they
+    /// satisfy all predicates.
+    fn is_whole(&self, chunk: &Chunk) -> bool {
+        let is_proven =
+            |filter: &ScanFilter| filter.is_proven_by(chunk.sma(filter.predicate.column));
+        self.sampler.is_none()
+            && self.filters.iter().all(is_proven)
+            && self.snapshot.deleted_rows(chunk, 0..chunk.rows()).is_none()
+    }
+
+    /// Whether a chunk may have rows that somebody above wants, and that do not come too late.
     pub(super) fn is_wanted(&self, chunk: usize) -> bool {
+        let answered = self.answered.get().and_then(|answered| answered.get(chunk));
+        if answered.is_some_and(|is_answered| *is_answered) {
+            return false;
+        }
         let may_pass = |filter: &Arc<LateFilter>| {
             filter.may_pass(&self.sma(chunk, filter.rest.predicate.column))
         };
@@ -281,7 +308,7 @@ fn scan_column(
     class: ValueClass,
     frozen: &[Chunk],
     hot: &[HotChunkRef],
-) -> ExecResult<ScanColumn> {
+) -> ScanColumn {
     let is_nullable = frozen.iter().any(|chunk| chunk.sma(column).null_count > 0)
         || hot.iter().any(|chunk| chunk.may_have_nulls(column));
     let mut made = ScanColumn {
@@ -300,13 +327,13 @@ fn scan_column(
             made.bounds = Some(bounds);
             VectorType::Int(bounds.width())
         }
-        ValueClass::Bytes if is_coded(column, frozen)? => {
+        ValueClass::Bytes if is_coded(column, frozen) => {
             made.dictionary = Some(Arc::default());
             VectorType::Code
         }
         ValueClass::Bytes => VectorType::Bytes,
     };
-    Ok(made)
+    made
 }
 
 /// Bounds all values of a column of whole numbers.
@@ -327,21 +354,19 @@ fn int_bounds(column: usize, frozen: &[Chunk], hot: &[HotChunkRef]) -> IntBounds
 
 /// Whether a string column is read as codes: if the first, middle and last chunk have small
 /// dictionaries, others likely do. Chunks that have none are right, too, and slower.
-fn is_coded(column: usize, frozen: &[Chunk]) -> ExecResult<bool> {
-    let (Some(first), Some(last)) = (frozen.first(), frozen.last()) else { return Ok(false) };
-    for chunk in [first, &frozen[frozen.len() / 2], last] {
-        let handle = chunk.read(column, AccessHint::Sequential)?;
+fn is_coded(column: usize, frozen: &[Chunk]) -> bool {
+    let (Some(first), Some(last)) = (frozen.first(), frozen.last()) else { return false };
+    [first, &frozen[frozen.len() / 2], last].into_iter().all(|chunk| {
+        // A lost or damaged block is found out about, and mended, when its rows are read; perhaps
+        // nobody wants them.
+        let Ok(handle) = chunk.read(column, AccessHint::Sequential) else { return false };
         if handle.format().is_some_and(|format| format != Format::Dictionary) {
-            return Ok(false);
+            return false;
         }
         let is_small = handle.block().and_then(|block| match block.strings()? {
             Strings::Dictionary(entries) => Ok(entries.len() <= CODE_ENTRIES_MAX),
             _ => Ok(false),
         });
-        // A damaged block is found out about, and mended, when it is read.
-        if handle.check().is_err() || !is_small.unwrap_or(false) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+        handle.check().is_ok() && is_small.unwrap_or(false)
+    })
 }

@@ -210,11 +210,17 @@ pub(super) const KERNELS: &[KernelRow] = &[
 
 /// Makes a kernel for zones that are constants: of names there are more in PostgreSQL than here.
 const fn of_known_zone(compute: super::KernelFunction) -> ScalarKernel {
-    ScalarKernel::partial(compute).accepting(|constants| match constants {
-        [Some(SqlValue::Text(name)), _] => TimeZoneRules::find(name).is_some(),
-        [Some(SqlValue::Null), _] => true,
+    ScalarKernel::partial(compute)
+        .accepting(|constants| is_known_zone(constants.first().copied().flatten()))
+}
+
+/// Whether a constant is the name of a zone that is here.
+pub(super) fn is_known_zone(constant: Option<&SqlValue>) -> bool {
+    match constant {
+        Some(SqlValue::Text(name)) => TimeZoneRules::find(name).is_some(),
+        Some(SqlValue::Null) => true,
         _ => false,
-    })
+    }
 }
 
 fn days_later(values: &[SqlValue], day: usize, count: usize) -> Result<SqlValue, ValueError> {
@@ -271,7 +277,7 @@ fn today(context: &KernelContext<'_>) -> Result<SqlTimestamp, ValueError> {
     local(now(context)?, context)?.date().timestamp()
 }
 
-fn zone_named(name: &str) -> Result<TimeZoneRules, ValueError> {
+pub(super) fn zone_named(name: &str) -> Result<TimeZoneRules, ValueError> {
     let unknown = || ValueError::invalid_parameter(format!("time zone \"{name}\" not recognized"));
     TimeZoneRules::find(name).ok_or_else(unknown)
 }

@@ -4,10 +4,11 @@ use nacre_types::datetime::{DatetimeField, SqlTimestamp};
 use nacre_types::{ExactNumeric, SqlValue, ValueError};
 
 use super::arguments::{date, interval, text, time, time_tz, timestamp};
-use super::datetimes::local;
+use super::datetimes::{is_known_zone, local, zone_named};
 use super::registry::KernelRow;
 use super::{KernelContext, ScalarKernel};
 
+const DAY_MICROS: i128 = 86_400_000_000;
 const MICROS_PER_SECOND: f64 = 1e6;
 const SECONDS_PER_DAY: f64 = 86_400.0;
 /// Seconds of a year of 365.25 days and of a month of 30.
@@ -58,6 +59,27 @@ pub(super) const KERNELS: &[KernelRow] = &[
         }),
     ),
     (
+        "date_trunc(text,timestamptz,text)",
+        ScalarKernel::partial(|values, _| {
+            if !timestamp(values, 1)?.is_finite() {
+                return Ok(SqlValue::TimestampTz(timestamp(values, 1)?));
+            }
+            let (name, field) = field(values, "timestamp with time zone")?;
+            let zone = zone_named(text(values, 2)?)?;
+            let truncated = timestamp(values, 1)?.truncate_in_zone(field, &zone, &name);
+            truncated.map(SqlValue::TimestampTz)
+        })
+        .accepting(|constants| is_known_zone(constants.get(2).copied().flatten())),
+    ),
+    (
+        "date_bin(interval,timestamp,timestamp)",
+        ScalarKernel::partial(|values, _| binned(values).map(SqlValue::Timestamp)),
+    ),
+    (
+        "date_bin(interval,timestamptz,timestamptz)",
+        ScalarKernel::partial(|values, _| binned(values).map(SqlValue::TimestampTz)),
+    ),
+    (
         "date_trunc(text,interval)",
         ScalarKernel::partial(|values, _| {
             let (name, field) = field(values, "interval")?;
@@ -65,6 +87,31 @@ pub(super) const KERNELS: &[KernelRow] = &[
         }),
     ),
 ];
+
+/// Returns the start of the stride that a moment lies in, counted from an origin.
+fn binned(values: &[SqlValue]) -> Result<SqlTimestamp, ValueError> {
+    let (stride, moment, origin) =
+        (interval(values, 0)?, timestamp(values, 1)?, timestamp(values, 2)?);
+    if !moment.is_finite() {
+        return Ok(moment);
+    }
+    if !origin.is_finite() {
+        return Err(ValueError::datetime_overflow("origin out of range"));
+    }
+    if stride.months != 0 {
+        let what = "timestamps cannot be binned into intervals containing months or years";
+        return Err(ValueError::not_supported(what));
+    }
+    let stride = i128::from(stride.days) * DAY_MICROS + i128::from(stride.micros);
+    if stride > i128::from(i64::MAX) {
+        return Err(ValueError::datetime_overflow("interval out of range"));
+    }
+    if stride <= 0 {
+        return Err(ValueError::datetime_overflow("stride must be greater than zero"));
+    }
+    let since = i128::from(moment.0) - i128::from(origin.0);
+    SqlTimestamp::from_micros(i128::from(origin.0) + since.div_euclid(stride) * stride)
+}
 
 /// Returns a field's name in small letters, and the field.
 fn field(values: &[SqlValue], type_name: &str) -> Result<(String, DatetimeField), ValueError> {

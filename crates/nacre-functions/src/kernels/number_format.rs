@@ -1,21 +1,47 @@
-//! `to_char` of whole and exact numbers.
+//! `to_char` of numbers.
 //!
-//! Not here: floats, whose digits C writes, and `EEEE` of whole numbers, which become floats.
+//! Whole numbers of 32 bits are floats where a pattern has `EEEE`. Not here are exact numbers of
+//! more than 38 digits, NaN and infinities.
 
 use nacre_types::{SqlValue, ValueError};
 
 use super::ScalarKernel;
-use super::arguments::{numeric, text, text_value, whole};
-use super::decimal_digits::DecimalDigits;
+use super::arguments::{double, numeric, text, text_value, whole};
+use super::number_digits::{DOUBLE_DIGITS, DecimalDigits, FloatDigits, NumberDigits, REAL_DIGITS};
 use super::registry::KernelRow;
 use super::time_format::ordinal_letters;
 
 pub(super) const KERNELS: &[KernelRow] = &[
     (
-        "to_char(int4,text) to_char(int8,text)",
+        "to_char(int4,text)",
+        of_constant_pattern(|values, _| {
+            let (value, pattern) = (whole(values, 0)?, text(values, 1)?);
+            if is_scientific(pattern) {
+                let value = value as f64;
+                return format_number(&FloatDigits { value, digits_max: DOUBLE_DIGITS }, pattern);
+            }
+            format_number(&DecimalDigits { value: value.into(), scale: 0 }, pattern)
+        }),
+    ),
+    (
+        "to_char(int8,text)",
         of_constant_pattern(|values, _| {
             let digits = DecimalDigits { value: whole(values, 0)?.into(), scale: 0 };
             format_number(&digits, text(values, 1)?)
+        }),
+    ),
+    (
+        "to_char(float4,text)",
+        of_constant_pattern(|values, _| {
+            let value = double(values, 0)?;
+            format_number(&FloatDigits { value, digits_max: REAL_DIGITS }, text(values, 1)?)
+        }),
+    ),
+    (
+        "to_char(float8,text)",
+        of_constant_pattern(|values, _| {
+            let value = double(values, 0)?;
+            format_number(&FloatDigits { value, digits_max: DOUBLE_DIGITS }, text(values, 1)?)
         }),
     ),
     (
@@ -33,14 +59,15 @@ pub(super) const KERNELS: &[KernelRow] = &[
 
 /// Makes a kernel for patterns that are constants.
 const fn of_constant_pattern(compute: super::KernelFunction) -> ScalarKernel {
-    ScalarKernel::partial(compute).accepting(|constants| match constants {
-        [_, Some(SqlValue::Text(pattern))] => !pattern.to_ascii_uppercase().contains("EEEE"),
-        [_, Some(SqlValue::Null)] => true,
-        _ => false,
-    })
+    ScalarKernel::partial(compute)
+        .accepting(|constants| matches!(constants, [_, Some(SqlValue::Text(_) | SqlValue::Null)]))
 }
 
-fn format_number(digits: &DecimalDigits, pattern: &str) -> Result<SqlValue, ValueError> {
+fn is_scientific(pattern: &str) -> bool {
+    parse_pattern(pattern).is_ok_and(|pattern| pattern.is_scientific)
+}
+
+fn format_number(digits: &impl NumberDigits, pattern: &str) -> Result<SqlValue, ValueError> {
     text_value(to_char(digits, pattern)?)
 }
 
@@ -83,31 +110,39 @@ struct NumberPattern {
     is_filled: bool,
     has_minus: bool,
     has_plus: bool,
+    has_blanks: bool,
     anchor: Option<SignAnchor>,
     digits_at_sign: usize,
     in_brackets: bool,
     /// Roman numerals, in capitals or not.
     roman: Option<bool>,
+    /// `EEEE`, which nothing follows.
+    is_scientific: bool,
 }
 
 /// Writes a number as a pattern says.
 ///
 /// # Errors
 /// 42601 for patterns that mean nothing.
-fn to_char(number: &DecimalDigits, pattern: &str) -> Result<String, ValueError> {
-    let pattern = parse_pattern(pattern)?;
+fn to_char<N: NumberDigits>(number: &N, pattern: &str) -> Result<String, ValueError> {
+    let mut pattern = parse_pattern(pattern)?;
     if let Some(is_upper) = pattern.roman {
-        let whole = number.fixed(0);
-        if whole.parse::<i32>().is_err() {
-            return Err(ValueError::range_of("integer"));
-        }
-        return Ok(roman(&whole, is_upper, pattern.is_filled));
+        return Ok(roman(&number.whole()?, is_upper, pattern.is_filled));
     }
-    let (text, before) = if pattern.is_multiplied {
-        let scaled = number.multiplied(pattern.multiplied);
-        (scaled.fixed(pattern.behind), pattern.before + pattern.multiplied)
+    if pattern.is_scientific {
+        let written = number.scientific(pattern.before, pattern.behind);
+        return Ok(if written.starts_with(['-', ' ']) { written } else { format!(" {written}") });
+    }
+    let mut before = pattern.before;
+    let mut fixed = |number: &N| {
+        pattern.behind = number.digits_behind(pattern.behind);
+        number.fixed(pattern.behind)
+    };
+    let text = if pattern.is_multiplied {
+        before += pattern.multiplied;
+        fixed(&number.multiplied(pattern.multiplied))
     } else {
-        (number.fixed(pattern.behind), pattern.before)
+        fixed(number)
     };
     let (is_negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest.to_owned()),
@@ -117,11 +152,25 @@ fn to_char(number: &DecimalDigits, pattern: &str) -> Result<String, ValueError> 
     let (digits, spaces) = if integers > before {
         let hashes = "#".repeat(before);
         let behind = "#".repeat(pattern.behind);
-        (if pattern.behind > 0 { format!("{hashes}.{behind}") } else { hashes }, 0)
+        (if pattern.has_point { format!("{hashes}.{behind}") } else { hashes }, 0)
     } else {
         (digits, before - integers)
     };
     Ok(NumberWriter::new(pattern, digits, is_negative, before, spaces).write())
+}
+
+impl NumberPattern {
+    /// Whether it has what `EEEE` has no place for.
+    fn has_more_than_digits(&self) -> bool {
+        self.is_filled
+            || self.has_blanks
+            || self.anchor.is_some()
+            || self.in_brackets
+            || self.has_minus
+            || self.has_plus
+            || self.roman.is_some()
+            || self.is_multiplied
+    }
 }
 
 fn syntax(message: &str) -> ValueError {
@@ -149,7 +198,11 @@ fn parse_pattern(text: &str) -> Result<NumberPattern, ValueError> {
             rest = &rest[2..];
             continue;
         }
+        let was_scientific = pattern.is_scientific;
         let length = take_word(rest, &mut pattern)?;
+        if was_scientific && length > 0 {
+            return Err(syntax("\"EEEE\" must be the last pattern used"));
+        }
         if length == 0 {
             pattern.parts.push(NumberPart::Text(first));
         }
@@ -158,14 +211,22 @@ fn parse_pattern(text: &str) -> Result<NumberPattern, ValueError> {
     Ok(pattern)
 }
 
-/// Takes a word of two letters and more, in capitals or not; returns its length.
-fn take_modifier(rest: &str, pattern: &mut NumberPattern) -> Option<usize> {
-    const WORDS: [&str; 7] = ["FM", "MI", "PL", "SG", "PR", "RN", "TH"];
+/// Takes a word of two letters and more, in capitals or not; returns its length, 0 for others.
+fn take_modifier(rest: &str, pattern: &mut NumberPattern) -> Result<usize, ValueError> {
+    const WORDS: [&str; 8] = ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "TH"];
     let starts = |word: &&&str| {
         rest.starts_with(**word) || rest.starts_with(word.to_ascii_lowercase().as_str())
     };
-    let word = *WORDS.iter().find(starts)?;
+    let Some(word) = WORDS.iter().find(starts).copied() else { return Ok(0) };
     match word {
+        "EEEE" if pattern.is_scientific => return Err(syntax("cannot use \"EEEE\" twice")),
+        "EEEE" if pattern.has_more_than_digits() => {
+            let detail =
+                "\"EEEE\" may only be used together with digit and decimal point patterns.";
+            let error = syntax("\"EEEE\" is incompatible with other formats");
+            return Err(error.with_detail(detail));
+        }
+        "EEEE" => pattern.is_scientific = true,
         "FM" => pattern.is_filled = true,
         "MI" => {
             pattern.has_minus = true;
@@ -183,12 +244,13 @@ fn take_modifier(rest: &str, pattern: &mut NumberPattern) -> Option<usize> {
         "RN" => pattern.roman = Some(rest.starts_with('R')),
         _ => pattern.parts.push(NumberPart::Ordinal { is_upper: rest.starts_with('T') }),
     }
-    Some(word.len())
+    Ok(word.len())
 }
 
 /// Takes a word of the pattern; returns its length, 0 for text.
 fn take_word(rest: &str, pattern: &mut NumberPattern) -> Result<usize, ValueError> {
-    if let Some(length) = take_modifier(rest, pattern) {
+    let length = take_modifier(rest, pattern)?;
+    if length > 0 {
         return Ok(length);
     }
     let part = match rest.as_bytes()[0] {
@@ -217,7 +279,10 @@ fn take_word(rest: &str, pattern: &mut NumberPattern) -> Result<usize, ValueErro
         b',' | b'G' | b'g' => NumberPart::Comma,
         b'L' | b'l' => NumberPart::Currency,
         // What is zero is blank; PostgreSQL only reads it, too.
-        b'B' | b'b' => return Ok(1),
+        b'B' | b'b' => {
+            pattern.has_blanks = true;
+            return Ok(1);
+        }
         b'S' | b's' => {
             if pattern.anchor.is_some() {
                 return Err(syntax("cannot use \"S\" twice"));

@@ -8,7 +8,7 @@ use nacre_types::catalog::{TypeOid, find_type_named};
 use super::expression_forms::form_kernel;
 use super::{
     ScalarKernel, arrays, bytes, casts, comparisons, concatenation, datetimes, fields, floats,
-    integers, intervals, number_format, numerics, patterns, regular, text_parts, texts,
+    integers, intervals, number_format, numerics, patterns, periods, regular, text_parts, texts,
     time_format, time_reading,
 };
 use crate::catalog::{FunctionEntry, OperatorEntry, all_operators, functions_named};
@@ -17,7 +17,7 @@ use crate::catalog::{FunctionEntry, OperatorEntry, all_operators, functions_name
 pub(super) type KernelRow = (&'static str, ScalarKernel);
 
 /// The kernels that are registered by name.
-const TABLES: [&[KernelRow]; 16] = [
+const TABLES: [&[KernelRow]; 17] = [
     arrays::KERNELS,
     bytes::KERNELS,
     concatenation::KERNELS,
@@ -29,6 +29,7 @@ const TABLES: [&[KernelRow]; 16] = [
     number_format::KERNELS,
     numerics::KERNELS,
     patterns::KERNELS,
+    periods::KERNELS,
     regular::KERNELS,
     text_parts::KERNELS,
     texts::KERNELS,

@@ -1,9 +1,12 @@
-//! Regular expressions: whether a text has a match.
+//! Regular expressions: whether a text has a match, and what becomes of a text that is one.
 //!
 //! 1. A pattern is translated to the syntax of the crate `regex`, and refused with 0A000 where
 //!    PostgreSQL's advanced expressions are another language: look-around, references to groups,
 //!    directors, escapes for ends of words, classes with names or equivalences, odd quantifiers.
 //! 2. What has a match does not depend on which one is preferred, so that texts are tested alike.
+//! 3. `regexp_replace` is here for patterns of whole texts, `^...$`, without alternatives and
+//!    quantifiers that prefer less: of these, groups have the same parts in both languages, since
+//!    each quantifier takes as much as it can, the first one first.
 //!
 //! Compiled expressions are kept for each thread, since patterns are constants nearly always.
 
@@ -17,7 +20,7 @@ use nacre_types::{SqlValue, ValueError};
 use regex::{Regex, RegexBuilder};
 
 use super::ScalarKernel;
-use super::arguments::text;
+use super::arguments::{text, text_value};
 use super::registry::KernelRow;
 
 /// Most compiled expressions that a thread keeps.
@@ -46,6 +49,18 @@ pub(super) const KERNELS: &[KernelRow] = &[
         "texticregexne(text,text) nameicregexne(name,text) bpcharicregexne(bpchar,text)",
         tested(|values, _| has_match(values, true, false)),
     ),
+    (
+        "regexp_replace(text,text,text)",
+        ScalarKernel::partial(|values, _| replaced(values)).accepting(
+            |constants| match constants {
+                [_, Some(SqlValue::Text(pattern)), _] => {
+                    is_of_whole_texts(pattern) && compiled(pattern, false).is_ok()
+                }
+                [_, Some(SqlValue::Null), _] => true,
+                _ => false,
+            },
+        ),
+    ),
 ];
 
 /// Makes a kernel for patterns that are constants.
@@ -71,18 +86,100 @@ fn has_match(
     let replaced = is_caseless && text.contains(FOLDED);
     let text: Cow<'_, str> =
         if replaced { text.replace(FOLDED, "\u{e9}").into() } else { text.into() };
-    let found = KEPT.with_borrow_mut(|kept| {
+    let found = with_compiled(pattern, is_caseless, |regex| regex.is_match(&text))?;
+    Ok(SqlValue::Boolean(found == is_wanted))
+}
+
+/// Calls `work` with a compiled pattern, which is kept.
+fn with_compiled<T>(
+    pattern: &str,
+    is_caseless: bool,
+    work: impl FnOnce(&Regex) -> T,
+) -> Result<T, ValueError> {
+    KEPT.with_borrow_mut(|kept| {
         let key = (pattern.to_owned(), is_caseless);
         if let Some(regex) = kept.get(&key) {
-            return Ok(regex.is_match(&text));
+            return Ok(work(regex));
         }
         let regex = compiled(pattern, is_caseless)?;
         if kept.len() == KEPT_MAX {
             kept.clear();
         }
-        Ok(kept.entry(key).or_insert(regex).is_match(&text))
+        Ok(work(kept.entry(key).or_insert(regex)))
+    })
+}
+
+/// Whether a pattern is one of whole texts whose groups have the same parts here and there.
+fn is_of_whole_texts(pattern: &str) -> bool {
+    let Some(rest) = pattern.strip_prefix('^') else { return false };
+    let mut letters = rest.chars().peekable();
+    let mut is_at_end = false;
+    while let Some(letter) = letters.next() {
+        is_at_end = false;
+        match letter {
+            '\\' => drop(letters.next()),
+            '[' => skip_class(&mut letters),
+            '|' => return false,
+            '*' | '+' | '}' if letters.peek() == Some(&'?') => return false,
+            // A group's own sign stands behind its parenthesis.
+            '(' if letters.peek() == Some(&'?') => drop(letters.next()),
+            '?' if letters.peek() == Some(&'?') => return false,
+            '$' => is_at_end = true,
+            _ => {}
+        }
+    }
+    is_at_end
+}
+
+/// Goes past a class such as `[^]a-z]`.
+fn skip_class(letters: &mut Peekable<Chars<'_>>) {
+    letters.next_if_eq(&'^');
+    letters.next_if_eq(&']');
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => drop(letters.next()),
+            ']' => return,
+            // A class with a name has a bracket of its own.
+            '[' if matches!(letters.peek(), Some(':' | '.' | '=')) => {
+                letters.find(|inner| *inner == ']');
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Replaces a text that is a match.
+fn replaced(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
+    let (text, pattern, replacement) = (text(values, 0)?, text(values, 1)?, text(values, 2)?);
+    let made = with_compiled(pattern, false, |regex| {
+        let groups = regex.captures(text)?;
+        let mut out = String::with_capacity(replacement.len());
+        let mut letters = replacement.chars().peekable();
+        while let Some(letter) = letters.next() {
+            let next = letters.peek().copied().filter(|_| letter == '\\');
+            match next.map(|next| (next, next.to_digit(10))) {
+                Some((_, Some(number @ 1..))) => {
+                    letters.next();
+                    // Groups that the pattern has not are empty.
+                    out.push_str(groups.get(number as usize).map_or("", |group| group.as_str()));
+                }
+                Some(('&', _)) => {
+                    letters.next();
+                    out.push_str(text);
+                }
+                Some(('\\', _)) => {
+                    letters.next();
+                    out.push('\\');
+                }
+                _ => out.push(letter),
+            }
+        }
+        Some(out)
     })?;
-    Ok(SqlValue::Boolean(found == is_wanted))
+    match made {
+        Some(made) => text_value(made),
+        None => text_value(text),
+    }
 }
 
 fn compiled(pattern: &str, is_caseless: bool) -> Result<Regex, ValueError> {

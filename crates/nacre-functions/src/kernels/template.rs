@@ -1,4 +1,4 @@
-//! The patterns of `to_char` for dates and times, taken apart.
+//! The patterns of `to_char`, `to_date` and `to_timestamp` for dates and times, taken apart.
 
 /// A field of a moment. Those that have no other case in the table keep their case in
 /// [`LetterCase`].
@@ -64,7 +64,16 @@ pub(super) enum OrdinalSuffix {
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum TemplatePart {
-    Field { field: TemplateField, letters: LetterCase, fills: bool, ordinal: OrdinalSuffix },
+    Field {
+        field: TemplateField,
+        /// In capitals.
+        name: &'static str,
+        letters: LetterCase,
+        fills: bool,
+        ordinal: OrdinalSuffix,
+    },
+    /// A blank or a sign, not within quotes.
+    Separator(char),
     Text(char),
 }
 
@@ -140,16 +149,27 @@ pub(super) fn parse_template(pattern: &str) -> Vec<TemplatePart> {
         match first {
             '"' => rest = take_quoted(&rest[1..], &mut parts),
             '\\' if rest[1..].starts_with('"') => {
-                parts.push(TemplatePart::Text('"'));
+                parts.push(TemplatePart::Separator('"'));
                 rest = &rest[2..];
             }
             one => {
-                parts.push(TemplatePart::Text(one));
+                let is_separator = is_separator(one);
+                let part = if is_separator { TemplatePart::Separator } else { TemplatePart::Text };
+                parts.push(part(one));
                 rest = &rest[one.len_utf8()..];
             }
         }
     }
     parts
+}
+
+/// Whether a character may stand for another one between fields.
+pub(super) fn is_separator(letter: char) -> bool {
+    is_space(letter) || letter.is_ascii_punctuation()
+}
+
+pub(super) fn is_space(letter: char) -> bool {
+    matches!(letter, ' ' | '\t'..='\r')
 }
 
 /// Takes a text up to the closing quote; returns what is behind it.
@@ -178,7 +198,7 @@ fn take_field(text: &str) -> Option<(Option<TemplatePart>, &str)> {
             break;
         }
     }
-    let Some((field, letters, behind)) = find_field(rest) else {
+    let Some((field, name, letters, behind)) = find_field(rest) else {
         // Modifiers without a field say nothing.
         return (rest.len() < text.len()).then_some((None, rest));
     };
@@ -192,14 +212,14 @@ fn take_field(text: &str) -> Option<(Option<TemplatePart>, &str)> {
     if let Some(behind) = strip_either(rest, "SP", "sp") {
         rest = behind;
     }
-    Some((Some(TemplatePart::Field { field, letters, fills, ordinal }), rest))
+    Some((Some(TemplatePart::Field { field, name, letters, fills, ordinal }), rest))
 }
 
 fn strip_either<'a>(text: &'a str, one: &str, other: &str) -> Option<&'a str> {
     text.strip_prefix(one).or_else(|| text.strip_prefix(other))
 }
 
-fn find_field(text: &str) -> Option<(TemplateField, LetterCase, &str)> {
+fn find_field(text: &str) -> Option<(TemplateField, &'static str, LetterCase, &str)> {
     FIELDS.iter().find_map(|(name, field)| {
         let start = text.get(..name.len())?;
         let is_name = matches!(
@@ -218,7 +238,8 @@ fn find_field(text: &str) -> Option<(TemplateField, LetterCase, &str)> {
         } else {
             return None;
         };
-        start.eq_ignore_ascii_case(name).then_some((*field, letters, &text[name.len()..]))
+        let behind = &text[name.len()..];
+        start.eq_ignore_ascii_case(name).then_some((*field, *name, letters, behind))
     })
 }
 
@@ -249,6 +270,7 @@ mod tests {
     #[test]
     fn quoted_text_is_text() {
         assert_eq!(parse_template("\"YY\""), [TemplatePart::Text('Y'), TemplatePart::Text('Y')]);
-        assert_eq!(parse_template("\\\"-"), [TemplatePart::Text('"'), TemplatePart::Text('-')]);
+        let separators = ['"', '-'].map(TemplatePart::Separator);
+        assert_eq!(parse_template("\\\"-"), separators);
     }
 }

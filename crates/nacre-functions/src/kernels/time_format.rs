@@ -24,10 +24,10 @@ pub(super) const MONTHS: [&str; 12] = [
     "December",
 ];
 /// From Sunday on.
-const DAYS: [&str; 7] =
+pub(super) const DAYS: [&str; 7] =
     ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"];
 /// Months in Roman numerals.
-const ROMAN: [&str; 12] =
+pub(super) const ROMAN: [&str; 12] =
     ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"];
 
 const DAY_MICROS: i64 = 86_400_000_000;
@@ -84,7 +84,7 @@ fn has_parts(constants: &[Option<&SqlValue>], is_known: fn(TemplateField) -> boo
         [_, Some(SqlValue::Text(pattern))] => {
             parse_template(pattern).iter().all(|part| match part {
                 TemplatePart::Field { field, .. } => is_known(*field),
-                TemplatePart::Text(_) => true,
+                TemplatePart::Separator(_) | TemplatePart::Text(_) => true,
             })
         }
         [_, Some(SqlValue::Null)] => true,
@@ -252,8 +252,8 @@ fn formatted(fields: Option<ClockFields>, pattern: &str) -> Result<SqlValue, Val
     let mut out = String::new();
     for part in parse_template(pattern) {
         match part {
-            TemplatePart::Text(letter) => out.push(letter),
-            TemplatePart::Field { field, letters, fills, ordinal } => {
+            TemplatePart::Separator(letter) | TemplatePart::Text(letter) => out.push(letter),
+            TemplatePart::Field { field, letters, fills, ordinal, .. } => {
                 let start = out.len();
                 let is_number = write_field(&fields, field, letters, fills, &mut out);
                 if is_number && ordinal != OrdinalSuffix::None {

@@ -1,222 +1,424 @@
-//! `to_date` and `to_timestamp` of texts with a pattern.
+//! `to_date` and `to_timestamp` of texts with a pattern that is a constant.
 //!
-//! Only of patterns that are constants and made of years, months, days, hours, minutes, seconds and
-//! parts of them, with blanks and signs between them.
+//! 1. The parts of the pattern are gone through beside the text. Without FX, blanks before and
+//!    behind fields do not count, and a separator stands for any other one or for none.
+//! 2. Fields note what they say ([`ReadFields`]); those that were said twice have to agree.
+//! 3. The moment is made of them at the end.
 
 use nacre_types::catalog::CastContext;
-use nacre_types::datetime::{CivilDate, SqlDate, SqlTimestamp};
+use nacre_types::datetime::SqlTimestamp;
 use nacre_types::{SqlType, SqlValue, ValueError, cast_value};
 
 use super::ScalarKernel;
 use super::arguments::text;
 use super::registry::KernelRow;
-use super::template::{OrdinalSuffix, TemplateField, TemplatePart, parse_template};
-use super::time_format::MONTHS;
+use super::template::{
+    OrdinalSuffix, TemplateField, TemplatePart, is_separator, is_space, parse_template,
+};
+use super::time_fields::{ReadFields, ReadMoment, YearConvention};
+use super::time_format::{DAYS, MONTHS, ROMAN};
+
+/// Letters of short names.
+const SHORT_NAME_LETTERS: usize = 3;
 
 pub(super) const KERNELS: &[KernelRow] = &[
     (
         "to_date(text,text)",
         ScalarKernel::partial(|values, _| {
-            let (date, _) = read_moment(text(values, 0)?, text(values, 1)?)?;
-            Ok(SqlValue::Date(date))
+            let moment = read_moment(text(values, 0)?, text(values, 1)?)?;
+            Ok(SqlValue::Date(moment.date))
         })
-        .accepting(is_read),
+        .accepting(is_constant_pattern),
     ),
     (
         "to_timestamp(text,text)",
         ScalarKernel::partial(|values, context| {
-            let (date, micros) = read_moment(text(values, 0)?, text(values, 1)?)?;
+            let ReadMoment { date, micros, zone } =
+                read_moment(text(values, 0)?, text(values, 1)?)?;
+            if let Some(seconds) = zone {
+                let micros = micros - i64::from(seconds) * 1_000_000;
+                return SqlTimestamp::from_parts(date.0.into(), micros).map(SqlValue::TimestampTz);
+            }
             let local = SqlTimestamp::from_parts(date.0.into(), micros)?;
             let (source, target) = (SqlType::TIMESTAMP, SqlType::TIMESTAMPTZ);
             let value = SqlValue::Timestamp(local);
             cast_value(value, source, target, CastContext::Explicit, context.settings)
         })
-        .accepting(is_read),
+        .accepting(is_constant_pattern),
     ),
 ];
 
-/// Whether the pattern is a constant of what is read here.
-fn is_read(constants: &[Option<&SqlValue>]) -> bool {
-    let pattern = match constants {
-        [_, Some(SqlValue::Text(pattern))] => pattern,
-        [_, Some(SqlValue::Null)] => return true,
-        _ => return false,
-    };
-    !pattern.contains(['"', '\\'])
-        && parse_template(pattern).iter().all(|part| match part {
-            TemplatePart::Text(letter) => is_separator(*letter),
-            TemplatePart::Field { field, ordinal, .. } => {
-                *ordinal == OrdinalSuffix::None && is_known(*field)
-            }
-        })
+fn is_constant_pattern(constants: &[Option<&SqlValue>]) -> bool {
+    matches!(constants, [_, Some(SqlValue::Text(_) | SqlValue::Null)])
 }
 
-fn is_known(field: TemplateField) -> bool {
-    matches!(
-        field,
-        TemplateField::Year(_)
-            | TemplateField::Month
-            | TemplateField::MonthName
-            | TemplateField::MonthShort
-            | TemplateField::DayOfMonth
-            | TemplateField::Hour24
-            | TemplateField::Hour12
-            | TemplateField::Minute
-            | TemplateField::Second
-            | TemplateField::Millisecond
-            | TemplateField::Microsecond
-            | TemplateField::Am
-    )
+/// A text that is being read.
+struct MomentReader<'t> {
+    rest: &'t str,
+    /// The character before the rest.
+    last: Option<char>,
+    is_exact: bool,
+    /// Characters that were skipped beyond those of the pattern.
+    skipped: i64,
+    fields: ReadFields,
 }
 
-fn is_separator(letter: char) -> bool {
-    letter.is_ascii_whitespace() || letter.is_ascii_punctuation()
+/// A field of the pattern.
+#[derive(Clone, Copy)]
+struct ReadField {
+    field: TemplateField,
+    name: &'static str,
+    /// Whether a number may have any length.
+    is_free: bool,
 }
 
-fn malformed(field: TemplateField) -> ValueError {
-    ValueError::datetime_format(format!("invalid value for the {field:?} of a pattern"))
-}
-
-/// What the fields of a text said.
-#[derive(Default)]
-struct ReadFields {
-    year: Option<i32>,
-    month: Option<i32>,
-    day: Option<i32>,
-    hour: Option<i32>,
-    minute: Option<i32>,
-    second: Option<i32>,
-    milli: Option<i32>,
-    micro: Option<i32>,
-    is_afternoon: Option<i32>,
-    has_half_days: bool,
-}
-
-/// Reads a date and the microseconds of its day.
-fn read_moment(input: &str, pattern: &str) -> Result<(SqlDate, i64), ValueError> {
+fn read_moment(input: &str, pattern: &str) -> Result<ReadMoment, ValueError> {
     let parts = parse_template(pattern);
-    let mut rest = input;
-    let mut fields = ReadFields::default();
+    let mut reader = MomentReader {
+        rest: input,
+        last: None,
+        is_exact: false,
+        skipped: 0,
+        fields: ReadFields::default(),
+    };
     for (place, part) in parts.iter().enumerate() {
-        if rest.is_empty() {
+        if reader.rest.is_empty() {
             break;
         }
-        let is_field = matches!(part, TemplatePart::Field { .. });
-        if is_field || place == 0 {
-            rest = rest.trim_start_matches(is_space);
-        }
-        match part {
-            TemplatePart::Field { field, fills, .. } => {
-                let is_free = !fills || ends_number(parts.get(place + 1));
-                rest = fields.read(*field, is_free, rest)?.trim_start_matches(is_space);
-            }
-            TemplatePart::Text(_) => rest = rest.strip_prefix(is_separator).unwrap_or(rest),
-        }
+        reader.read_part(part, place == 0, parts.get(place + 1))?;
     }
-    fields.moment(input)
-}
-
-fn is_space(letter: char) -> bool {
-    matches!(letter, ' ' | '\t'..='\r')
+    reader.fields.moment(input)
 }
 
 /// Whether a number may have any length, since no digit of the pattern comes behind it.
-fn ends_number(next: Option<&TemplatePart>) -> bool {
-    match next {
-        Some(TemplatePart::Field { field, .. }) => matches!(
-            field,
-            TemplateField::MonthName | TemplateField::MonthShort | TemplateField::Am
-        ),
-        _ => true,
+fn ends_number(ordinal: OrdinalSuffix, next: Option<&TemplatePart>) -> bool {
+    ordinal != OrdinalSuffix::None
+        || match next {
+            None => true,
+            Some(TemplatePart::Field { field, .. }) => !has_digits(*field),
+            Some(TemplatePart::Separator(one) | TemplatePart::Text(one)) => !one.is_ascii_digit(),
+        }
+}
+
+/// Whether a field is read as digits.
+fn has_digits(field: TemplateField) -> bool {
+    use TemplateField as Field;
+    !matches!(
+        field,
+        Field::Ad
+            | Field::AdDotted
+            | Field::Am
+            | Field::AmDotted
+            | Field::DayName
+            | Field::DayShort
+            | Field::Exact
+            | Field::MonthName
+            | Field::MonthShort
+            | Field::Offset
+            | Field::Roman
+            | Field::ZoneHour
+            | Field::Zone
+    )
+}
+
+/// Returns by what a field counts the days of a year, if it does.
+fn convention_of(field: TemplateField) -> Option<YearConvention> {
+    use TemplateField as Field;
+    match field {
+        Field::IsoDayOfYear | Field::IsoDayOfWeek | Field::IsoWeek | Field::IsoYear(_) => {
+            Some(YearConvention::IsoWeeks)
+        }
+        Field::DayOfYear
+        | Field::DayOfMonth
+        | Field::DayOfWeek
+        | Field::Month
+        | Field::MonthName
+        | Field::MonthShort
+        | Field::Roman
+        | Field::Week
+        | Field::WeekOfMonth
+        | Field::YearWithComma
+        | Field::Year(_) => Some(YearConvention::Gregorian),
+        _ => None,
     }
 }
 
-impl ReadFields {
-    /// Reads a field; returns what is behind it.
-    fn read<'t>(
+impl MomentReader<'_> {
+    fn read_part(
         &mut self,
-        field: TemplateField,
-        is_free: bool,
-        text: &'t str,
-    ) -> Result<&'t str, ValueError> {
-        let (target, digits) = match field {
-            TemplateField::Am => {
-                self.has_half_days = true;
-                let (index, rest) = read_word(field, &["am", "pm"], text)?;
-                return set(&mut self.is_afternoon, index, field).map(|()| rest);
+        part: &TemplatePart,
+        is_first: bool,
+        next: Option<&TemplatePart>,
+    ) -> Result<(), ValueError> {
+        let is_field = matches!(part, TemplatePart::Field { .. });
+        let sets_exact = matches!(part, TemplatePart::Field { field: TemplateField::Exact, .. });
+        if !self.is_exact && !sets_exact && (is_field || is_first) {
+            self.skip_blanks();
+        }
+        match part {
+            TemplatePart::Separator(_) if !self.is_exact => {
+                self.skipped -= 1;
+                if self.rest.starts_with(is_separator) {
+                    self.take(1);
+                    self.skipped += 1;
+                }
             }
-            TemplateField::MonthName | TemplateField::MonthShort => {
-                let length = if field == TemplateField::MonthName { usize::MAX } else { 3 };
-                let names = MONTHS.map(|name| &name[..name.len().min(length)]);
-                let (index, rest) = read_word(field, &names, text)?;
-                return set(&mut self.month, index + 1, field).map(|()| rest);
+            // What was skipped before may be part of a field.
+            TemplatePart::Text(_) if !self.is_exact && self.skipped > 0 => self.skipped -= 1,
+            TemplatePart::Separator(_) | TemplatePart::Text(_) => self.take(1),
+            TemplatePart::Field { field, name, fills, ordinal, .. } => {
+                let is_free = !fills || ends_number(*ordinal, next);
+                self.read_field(ReadField { field: *field, name: *name, is_free })?;
+                if *ordinal != OrdinalSuffix::None && has_digits(*field) {
+                    self.take(2);
+                }
+                if !self.is_exact {
+                    self.skipped = 0;
+                    self.skip_blanks();
+                }
             }
-            TemplateField::Year(digits) => (&mut self.year, digits),
-            TemplateField::Month => (&mut self.month, 2),
-            TemplateField::DayOfMonth => (&mut self.day, 2),
-            TemplateField::Hour24 => (&mut self.hour, 2),
-            TemplateField::Hour12 => {
-                self.has_half_days = true;
-                (&mut self.hour, 2)
-            }
-            TemplateField::Minute => (&mut self.minute, 2),
-            TemplateField::Second => (&mut self.second, 2),
-            TemplateField::Millisecond => (&mut self.milli, 3),
-            TemplateField::Microsecond => (&mut self.micro, 6),
-            _ => return Err(ValueError::not_supported(format!("reading the {field:?}"))),
-        };
-        let (number, used, rest) = read_number(field, digits, is_free, text)?;
-        let missing = digits.saturating_sub(used) as u32;
-        let value = match field {
-            TemplateField::Year(1..=3) if used < 4 => full_year(number),
-            TemplateField::Millisecond | TemplateField::Microsecond => {
-                number.saturating_mul(10_i32.pow(missing))
-            }
-            _ => number,
-        };
-        set(target, value, field).map(|()| rest)
+        }
+        Ok(())
     }
 
-    /// Returns the moment that the fields say.
-    fn moment(&self, input: &str) -> Result<(SqlDate, i64), ValueError> {
-        let refused = || {
-            let message = format!("date/time field value out of range: \"{input}\"");
-            ValueError::datetime_overflow(message)
-        };
-        let mut hour = self.hour.unwrap_or(0);
-        if self.has_half_days {
-            if !(1..=12).contains(&hour) {
-                let message = format!("hour \"{hour}\" is invalid for the 12-hour clock");
-                let hint = "Use the 24-hour clock, or give an hour between 1 and 12.";
-                return Err(ValueError::datetime_format(message).with_hint(hint));
+    fn skip_blanks(&mut self) {
+        while self.rest.starts_with(is_space) {
+            self.take(1);
+            self.skipped += 1;
+        }
+    }
+
+    fn take(&mut self, count: usize) {
+        for _ in 0..count {
+            let mut letters = self.rest.chars();
+            let Some(letter) = letters.next() else { return };
+            (self.last, self.rest) = (Some(letter), letters.as_str());
+        }
+    }
+
+    fn read_field(&mut self, own: ReadField) -> Result<(), ValueError> {
+        use TemplateField as Field;
+        if let Some(convention) = convention_of(own.field)
+            && *self.fields.convention.get_or_insert(convention) != convention
+        {
+            let message = "invalid combination of date conventions";
+            let hint = "Do not mix Gregorian and ISO week date conventions in a formatting \
+                        template.";
+            return Err(ValueError::datetime_format(message).with_hint(hint));
+        }
+        match own.field {
+            Field::Exact => {
+                self.is_exact = true;
+                Ok(())
             }
-            hour = hour % 12 + 12 * self.is_afternoon.unwrap_or(0);
+            Field::Am | Field::AmDotted => {
+                let words = if own.field == Field::Am { ["am", "pm"] } else { ["a.m.", "p.m."] };
+                let index = self.word(own, &words)?;
+                self.fields.has_half_days = true;
+                set(&mut self.fields.is_afternoon, index, own)
+            }
+            Field::Ad | Field::AdDotted => {
+                let words = if own.field == Field::Ad { ["ad", "bc"] } else { ["a.d.", "b.c."] };
+                let index = self.word(own, &words)?;
+                set(&mut self.fields.is_before_christ, index, own)
+            }
+            Field::MonthName | Field::MonthShort => {
+                let index = self.named(own, &MONTHS, own.field == Field::MonthShort)?;
+                set(&mut self.fields.month, index + 1, own)
+            }
+            Field::DayName | Field::DayShort => {
+                let index = self.named(own, &DAYS, own.field == Field::DayShort)?;
+                set(&mut self.fields.day_of_week, index + 1, own)
+            }
+            Field::Roman => {
+                // Longer ones first: VIII is not V.
+                let words: Vec<&str> = ROMAN.into_iter().rev().collect();
+                let index = self.word(own, &words)?;
+                set(&mut self.fields.month, 12 - index, own)
+            }
+            Field::Zone | Field::Offset => {
+                let message =
+                    format!("formatting field \"{}\" is only supported in to_char", own.name);
+                Err(ValueError::not_supported(message))
+            }
+            Field::ZoneHour | Field::ZoneMinute => self.read_zone(own),
+            Field::Year(digits) | Field::IsoYear(digits) => self.read_year(own, digits),
+            Field::YearWithComma => self.read_year_with_comma(own),
+            _ => self.read_number_field(own),
         }
-        // Before the year 1 there is none; zeros count as nothing.
-        let given = |field: Option<i32>| field.filter(|value| *value != 0);
-        let year = given(self.year).unwrap_or(0);
-        let year = if year < 0 { year + 1 } else { year };
-        let (month, day) = (given(self.month).unwrap_or(1), given(self.day).unwrap_or(1));
-        let civil = CivilDate { year, month, day };
-        if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-            return Err(refused());
+    }
+
+    /// Reads a field that is a number.
+    fn read_number_field(&mut self, own: ReadField) -> Result<(), ValueError> {
+        use TemplateField as Field;
+        let digits = match own.field {
+            Field::Hour24 | Field::Hour12 | Field::Minute | Field::Second => 2,
+            Field::Month | Field::DayOfMonth => 2,
+            Field::IsoDayOfYear | Field::Millisecond => 3,
+            Field::IsoDayOfWeek => 1,
+            Field::Microsecond => 6,
+            Field::Fraction(digits) => digits,
+            // As many as the name of the field has letters.
+            _ => own.name.len(),
+        };
+        let (mut value, used) = self.number(own, digits)?;
+        let fields = &mut self.fields;
+        let target = match own.field {
+            Field::Hour24 => &mut fields.hour,
+            Field::Hour12 => {
+                fields.has_half_days = true;
+                &mut fields.hour
+            }
+            Field::Minute => &mut fields.minute,
+            Field::Second => &mut fields.second,
+            Field::SecondOfDay => &mut fields.second_of_day,
+            Field::Millisecond | Field::Microsecond | Field::Fraction(_) => {
+                let is_milli = own.field == Field::Millisecond;
+                let all = if is_milli { 3 } else { 6 };
+                let target = if is_milli { &mut fields.milli } else { &mut fields.micro };
+                set(target, value, own)?;
+                // Digits behind the point: 25 is 250 thousandths.
+                *target = target.saturating_mul(10_i32.pow(all - all.min(used.max(1) as u32)));
+                return Ok(());
+            }
+            Field::Month => &mut fields.month,
+            Field::DayOfMonth => &mut fields.day,
+            Field::DayOfYear | Field::IsoDayOfYear => &mut fields.day_of_year,
+            Field::DayOfWeek => &mut fields.day_of_week,
+            Field::IsoDayOfWeek => {
+                // From Monday on; kept from Sunday on.
+                set(&mut fields.day_of_week, value, own)?;
+                value = fields.day_of_week.saturating_add(1);
+                fields.day_of_week = if value > 7 { 1 } else { value };
+                return Ok(());
+            }
+            Field::Week | Field::IsoWeek => &mut fields.week,
+            Field::WeekOfMonth => &mut fields.week_of_month,
+            Field::Century => &mut fields.century,
+            Field::Julian => &mut fields.julian,
+            // A quarter says no day.
+            _ => return Ok(()),
+        };
+        set(target, value, own)
+    }
+
+    fn read_year(&mut self, own: ReadField, digits: usize) -> Result<(), ValueError> {
+        let (value, used) = self.number(own, digits)?;
+        set(&mut self.fields.year, value, own)?;
+        if digits < 4 && used < 4 {
+            self.fields.year = full_year(self.fields.year);
         }
-        let date = SqlDate::from_days(civil.days())?;
-        if date.civil() != Some(civil) {
-            return Err(refused());
+        self.fields.year_digits = digits;
+        Ok(())
+    }
+
+    /// Reads `1,234`.
+    fn read_year_with_comma(&mut self, own: ReadField) -> Result<(), ValueError> {
+        let refused = || ValueError::datetime_format("invalid input string for \"Y,YYY\"");
+        let number = |text: &str| {
+            let signs = usize::from(text.starts_with(['-', '+']));
+            let digits = text[signs..].bytes().take_while(u8::is_ascii_digit).count();
+            let end = signs + digits;
+            (digits > 0).then(|| Some((text[..end].parse::<i32>().ok()?, end))).flatten()
+        };
+        let start = self.rest.trim_start_matches(is_space);
+        let (thousands, end) = number(start).ok_or_else(refused)?;
+        let behind = start[end..].strip_prefix(',').ok_or_else(refused)?;
+        let behind = behind.trim_start_matches(is_space);
+        // At most three characters, a sign among them.
+        let part: String = behind.chars().take(3).collect();
+        let (years, end) = number(&part).ok_or_else(refused)?;
+        self.rest = &behind[end..];
+        let year = thousands.checked_mul(1_000).and_then(|all| all.checked_add(years));
+        set(&mut self.fields.year, year.ok_or_else(refused)?, own)?;
+        self.fields.year_digits = 4;
+        Ok(())
+    }
+
+    fn read_zone(&mut self, own: ReadField) -> Result<(), ValueError> {
+        if own.field == TemplateField::ZoneMinute {
+            if self.fields.zone_sign == 0 {
+                self.fields.zone_sign = 1;
+            }
+            let (minutes, _) = self.number(own, 2)?;
+            return set(&mut self.fields.zone_minute, minutes, own);
         }
-        let (minute, second) = (self.minute.unwrap_or(0), self.second.unwrap_or(0));
-        let fraction =
-            i64::from(self.milli.unwrap_or(0)) * 1_000 + i64::from(self.micro.unwrap_or(0));
-        let is_clock =
-            (0..24).contains(&hour) && (0..60).contains(&minute) && (0..60).contains(&second);
-        if !is_clock || !(0..1_000_000).contains(&fraction) {
-            return Err(refused());
+        let is_west = match self.rest.chars().next() {
+            Some(sign @ ('+' | '-' | ' ')) => {
+                self.take(1);
+                sign == '-'
+            }
+            // A separator may have been the sign.
+            _ => self.skipped > 0 && self.last == Some('-'),
+        };
+        self.fields.zone_sign = if is_west { -1 } else { 1 };
+        let (hours, _) = self.number(own, 2)?;
+        set(&mut self.fields.zone_hour, hours, own)
+    }
+
+    /// Reads one of some words in any case; returns which.
+    fn word(&mut self, own: ReadField, words: &[&str]) -> Result<i32, ValueError> {
+        for (index, word) in (0..).zip(words) {
+            if self.rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)) {
+                self.take(word.len());
+                return Ok(index);
+            }
         }
-        let seconds = (i64::from(hour) * 60 + i64::from(minute)) * 60 + i64::from(second);
-        Ok((date, seconds * 1_000_000 + fraction))
+        let found: String = self.rest.chars().take_while(|one| !is_space(*one)).collect();
+        let message = format!("invalid value \"{found}\" for \"{}\"", own.name);
+        let detail = "The given value did not match any of the allowed values for this field.";
+        Err(ValueError::datetime_format(message).with_detail(detail))
+    }
+
+    /// Reads a name, or the first letters of one; returns which.
+    fn named(&mut self, own: ReadField, names: &[&str], is_short: bool) -> Result<i32, ValueError> {
+        let most = if is_short { SHORT_NAME_LETTERS } else { usize::MAX };
+        let words: Vec<&str> = names.iter().map(|name| &name[..name.len().min(most)]).collect();
+        self.word(own, &words)
+    }
+
+    /// Reads a number of so many digits, or of any number of them if it is free; returns how many
+    /// characters it has, with blanks before it.
+    fn number(&mut self, own: ReadField, digits: usize) -> Result<(i32, usize), ValueError> {
+        let before = self.rest.len();
+        let start = self.rest.trim_start_matches(is_space);
+        let blanks = before - start.len();
+        let end = start.char_indices().nth(digits).map_or(start.len(), |(at, _)| at);
+        let invalid = |detail: String| {
+            let message = format!("invalid value \"{}\" for \"{}\"", &start[..end], own.name);
+            ValueError::datetime_format(message).with_detail(detail)
+        };
+        if !own.is_free && end < digits {
+            let message = format!("source string too short for \"{}\" formatting field", own.name);
+            let detail = format!("Field requires {digits} characters, but only {end} remain.");
+            let error = ValueError::datetime_format(message).with_detail(detail);
+            return Err(error.with_hint(FIXED_HINT));
+        }
+        let part = if own.is_free { start } else { &start[..end] };
+        // As C reads numbers: blanks, a sign, digits.
+        let inner = part.len() - part.trim_start_matches(is_space).len();
+        let signs = usize::from(part[inner..].starts_with(['-', '+']));
+        let count = part[inner + signs..].bytes().take_while(u8::is_ascii_digit).count();
+        let used = if count == 0 { 0 } else { inner + signs + count };
+        if !own.is_free && used > 0 && used < digits {
+            let detail =
+                format!("Field requires {digits} characters, but only {used} could be parsed.");
+            return Err(invalid(detail).with_hint(FIXED_HINT));
+        }
+        if count == 0 {
+            return Err(invalid("Value must be an integer.".to_owned()));
+        }
+        let value = part[inner..used].parse::<i32>().map_err(|_| {
+            let message = format!("value for \"{}\" in source string is out of range", own.name);
+            let detail = "Value must be in the range -2147483648 to 2147483647.";
+            ValueError::datetime_overflow(message).with_detail(detail)
+        })?;
+        self.take(self.rest[..blanks + used].chars().count());
+        Ok((value, blanks + used))
     }
 }
+
+const FIXED_HINT: &str = "If your source string is not fixed-width, try using the \"FM\" modifier.";
 
 /// Returns the year nearest to 2020 with these last digits.
 fn full_year(year: i32) -> i32 {
@@ -229,59 +431,13 @@ fn full_year(year: i32) -> i32 {
     }
 }
 
-fn set(target: &mut Option<i32>, value: i32, field: TemplateField) -> Result<(), ValueError> {
+fn set(target: &mut i32, value: i32, own: ReadField) -> Result<(), ValueError> {
     // What was zero counts as nothing that was said.
-    if target.is_some_and(|before| before != 0 && before != value) {
-        let message = format!("conflicting values for \"{field:?}\" field in formatting string");
+    if *target != 0 && *target != value {
+        let message = format!("conflicting values for \"{}\" field in formatting string", own.name);
         let detail = "This value contradicts a previous setting for the same field type.";
         return Err(ValueError::datetime_format(message).with_detail(detail));
     }
-    *target = Some(value);
+    *target = value;
     Ok(())
-}
-
-/// Reads one of some words in any case; returns which, and what is behind it.
-fn read_word<'t>(
-    field: TemplateField,
-    words: &[&str],
-    text: &'t str,
-) -> Result<(i32, &'t str), ValueError> {
-    for (index, word) in (0..).zip(words) {
-        if text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)) {
-            return Ok((index, &text[word.len()..]));
-        }
-    }
-    Err(malformed(field))
-}
-
-/// Reads a number of so many digits, or of any number of them if it `is_free`; returns how many
-/// characters it has, and what is behind it.
-fn read_number(
-    field: TemplateField,
-    digits: usize,
-    is_free: bool,
-    text: &str,
-) -> Result<(i32, usize, &str), ValueError> {
-    let text = text.trim_start_matches(is_space);
-    let part = if is_free {
-        text
-    } else {
-        let end = text.char_indices().nth(digits).map_or(text.len(), |(at, _)| at);
-        if text[..end].len() < digits {
-            return Err(malformed(field));
-        }
-        &text[..end]
-    };
-    let signs = usize::from(part.starts_with(['-', '+']));
-    let count = part[signs..].bytes().take_while(u8::is_ascii_digit).count();
-    let used = signs + count;
-    if count == 0 || !is_free && used < digits {
-        return Err(malformed(field));
-    }
-    let value = part[..used].parse::<i32>().map_err(|_| {
-        let message = format!("value for \"{field:?}\" in source string is out of range");
-        let detail = "Value must be in the range -2147483648 to 2147483647.";
-        ValueError::datetime_overflow(message).with_detail(detail)
-    })?;
-    Ok((value, used, &text[used..]))
 }

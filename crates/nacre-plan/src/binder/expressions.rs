@@ -185,7 +185,7 @@ impl Binder<'_> {
             ExpressionKind::Function(call) => self.bind_call(call, place, range),
             ExpressionKind::Special(call) => self.bind_special(call, place.in_choice(), range),
             ExpressionKind::Grouping(nodes) => self.bind_grouping(nodes, place, range),
-            _ => Err(BindError::not_supported("this kind of expression", range)),
+            _ => self.bind_moment_form(node, place),
         }
     }
 

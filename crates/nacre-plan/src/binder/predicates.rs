@@ -215,17 +215,22 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        if test.escape.is_some() || test.form == LikeForm::Similar {
-            return Err(BindError::not_supported("this form of LIKE", range));
-        }
-        let operands = vec![self.bind(&test.operand, place)?, self.bind(&test.pattern, place)?];
+        let operand = self.bind(&test.operand, place)?;
+        let nodes: Vec<_> = std::iter::once(&test.pattern).chain(&test.escape).collect();
+        let pattern = match test.form {
+            LikeForm::Similar => self.call_nodes("similar_to_escape", &nodes, place, range)?,
+            _ if test.escape.is_some() => self.call_nodes("like_escape", &nodes, place, range)?,
+            _ => self.bind(&test.pattern, place)?,
+        };
         let symbol = match (test.form, test.is_negated) {
+            (LikeForm::Like, false) => "~~",
+            (LikeForm::Like, true) => "!~~",
             (LikeForm::Ilike, false) => "~~*",
             (LikeForm::Ilike, true) => "!~~*",
-            (_, false) => "~~",
-            (_, true) => "!~~",
+            (LikeForm::Similar, false) => "~",
+            (LikeForm::Similar, true) => "!~",
         };
-        self.apply_operator(symbol, operands, range)
+        self.apply_operator(symbol, vec![operand, pattern], range)
     }
 }
 
@@ -244,5 +249,7 @@ fn common_element_type(
     let goes = |oid: &TypeOid| {
         *oid == TypeOid::UNKNOWN || find_pathway(common, *oid, CastContext::Implicit).is_some()
     };
-    types.iter().all(goes).then(|| SqlType::new(common))
+    // There are no arrays of arrays.
+    let shared = SqlType::new(common);
+    (types.iter().all(goes) && shared.array().is_some()).then_some(shared)
 }

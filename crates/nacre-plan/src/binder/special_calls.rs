@@ -1,11 +1,15 @@
 //! Calls with a syntax of their own become calls of the functions that they stand for.
 
 use nacre_syntax::SourceRange;
-use nacre_syntax::{CallArgument, ExpressionNode, SpecialCall, TrimSide};
-use nacre_types::SqlType;
+use nacre_syntax::{
+    CallArgument, CurrentValue, ExpressionKind, ExpressionNode, SpecialCall, TrimSide,
+};
+use nacre_types::catalog::CastContext;
+use nacre_types::{SqlType, TypeModifier};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
+use super::row_comparisons::row_items;
 use crate::algebra::{ScalarExpression, ScalarKind};
 use crate::error::BindError;
 
@@ -51,11 +55,73 @@ impl Binder<'_> {
                 let nodes: Vec<_> = items.iter().chain(characters).collect();
                 self.call_nodes(name, &nodes, place, range)
             }
+            SpecialCall::Current(value, digits) => self.bind_current(*value, *digits, range),
             _ => Err(BindError::not_supported("this kind of expression", range)),
         }
     }
 
-    fn call_nodes(
+    /// Binds CURRENT_DATE and the like: casts of the time at which the transaction began.
+    fn bind_current(
+        &mut self,
+        value: CurrentValue,
+        digits: Option<i32>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let (plain, name, zone) = match value {
+            CurrentValue::Date => (SqlType::DATE, "DATE", ""),
+            CurrentValue::Time => (SqlType::TIMETZ, "TIME", " WITH TIME ZONE"),
+            CurrentValue::Timestamp => (SqlType::TIMESTAMPTZ, "TIMESTAMP", " WITH TIME ZONE"),
+            CurrentValue::LocalTime => (SqlType::TIME, "TIME", ""),
+            CurrentValue::LocalTimestamp => (SqlType::TIMESTAMP, "TIMESTAMP", ""),
+            _ => return Err(BindError::not_supported("this kind of expression", range)),
+        };
+        let modifier = digits.map(|digits| TypeModifier::of_seconds(name, zone, digits));
+        let modifier = modifier.transpose().map_err(|error| BindError::of_value(&error, range))?;
+        let target = modifier.map_or(plain, |modifier| plain.with_modifier(modifier));
+        let now = self.call_function("now", Vec::new(), true, range)?;
+        self.coerce(now, target, CastContext::Explicit, range)
+    }
+
+    /// Binds AT TIME ZONE and OVERLAPS.
+    pub(super) fn bind_moment_form(
+        &mut self,
+        node: &ExpressionNode,
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        match &node.kind {
+            ExpressionKind::AtTimeZone { operand, zone } => {
+                self.call_nodes("timezone", &[zone, operand], place, node.range)
+            }
+            ExpressionKind::Overlaps { left, right } => {
+                self.bind_overlaps([left, right], place, node.range)
+            }
+            _ => Err(BindError::not_supported("this kind of expression", node.range)),
+        }
+    }
+
+    /// Binds `(a, b) OVERLAPS (c, d)`.
+    fn bind_overlaps(
+        &mut self,
+        sides: [&ExpressionNode; 2],
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let mut nodes = Vec::with_capacity(4);
+        for (side, name) in sides.into_iter().zip(["left", "right"]) {
+            match row_items(side) {
+                Some([from, to]) => nodes.extend([from, to]),
+                _ => {
+                    let message =
+                        format!("wrong number of parameters on {name} side of OVERLAPS expression");
+                    return Err(BindError::new("42601", message, side.range));
+                }
+            }
+        }
+        self.call_nodes("overlaps", &nodes, place, range)
+    }
+
+    /// Calls a function of the grammar's own with expressions as arguments.
+    pub(super) fn call_nodes(
         &mut self,
         name: &str,
         nodes: &[&ExpressionNode],

@@ -17,7 +17,8 @@ use nacre_sql::datafusion::arrow::datatypes::{
 use nacre_sql::{
     ColumnOrigin, Error, ErrorKind, PgType, Result, TextColumn, append_bytes, write_text,
 };
-use nacre_types::ExactNumeric;
+use nacre_types::catalog::TypeOid;
+use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueSettings};
 use pgwire::messages::data::{FieldDescription, RowDescription};
 
 use super::Format;
@@ -218,9 +219,18 @@ fn put_binary(array: &ArrayRef, pg_type: PgType, row: usize, out: &mut Vec<u8>) 
         },
         "uuid" => put_uuid(array, row, out).ok_or_else(|| no_binary(pg_type))?,
         name if has_text_form(pg_type) || name == "bool" => return write_text(array, row, out),
-        _ => return Err(no_binary(pg_type)),
+        _ => put_parsed(array, pg_type, row, out).ok_or_else(|| no_binary(pg_type))?,
     }
     Ok(true)
+}
+
+/// Appends the binary form of a text that is a value of any type of PostgreSQL's catalog, such as
+/// an array.
+fn put_parsed(array: &ArrayRef, pg_type: PgType, row: usize, out: &mut Vec<u8>) -> Option<()> {
+    let text = array.as_string_view_opt()?.value(row);
+    let sql_type = SqlType::new(TypeOid(pg_type.oid));
+    SqlValue::parse(text, sql_type, &ValueSettings::default()).ok()?.send(out);
+    Some(())
 }
 
 fn out_of_range(what: &str) -> Error {
@@ -458,6 +468,33 @@ mod tests {
             .with_metadata([(TYPE_KEY.to_owned(), "oid".to_owned())].into());
         let array: ArrayRef = Arc::new(UInt32Array::from(vec![16_384]));
         assert_eq!(named_cell(array, &oid, Format::Binary).unwrap(), 16_384_u32.to_be_bytes());
+    }
+
+    #[test]
+    fn texts_of_arrays_are_arrays_of_any_dimensions() {
+        let field = |name: &str| {
+            Field::new("a", DataType::Utf8View, true)
+                .with_metadata([(TYPE_KEY.to_owned(), name.to_owned())].into())
+        };
+        let text = |text: &str| -> ArrayRef { Arc::new(StringViewArray::from(vec![text])) };
+        let matrix = text("[0:1][1:1]={{7},{NULL}}");
+        let words = [2, 1, 23, 2, 0, 1, 1, 4, 7, -1];
+        let expected: Vec<u8> = words.iter().flat_map(|word| i32::to_be_bytes(*word)).collect();
+        let found = named_cell(Arc::clone(&matrix), &field("_int4"), Format::Binary);
+        assert_eq!(found.unwrap(), expected);
+        let found = named_cell(matrix, &field("_int4"), Format::Text).unwrap();
+        assert_eq!(found, b"[0:1][1:1]={{7},{NULL}}");
+        // Unlike that of a text, the binary form of an array of texts is not its text.
+        let found = named_cell(text("{a}"), &field("_text"), Format::Binary).unwrap();
+        assert_eq!(found.len(), 25);
+        let bits = named_cell(text("101"), &field("varbit"), Format::Binary).unwrap();
+        assert_eq!(bits, [0, 0, 0, 3, 0b1010_0000]);
+        let schema = Schema::new(vec![field("_text")]);
+        assert_eq!(description(&schema, &[]).fields[0].type_id, 1009);
+        let record = text("(1,a)");
+        let field = field("record");
+        let cells = Cells::of(&record, &field, Format::Binary).unwrap();
+        assert_eq!(cells.put(0, &mut Vec::new()).unwrap_err().sqlstate(), "0A000");
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Answers of the executor as Arrow arrays, which clients of a session take.
 //!
-//! A numeric whose digits depend on the value, such as an average, is a text that says that it is
-//! one ([`TYPE_KEY`]).
+//! What Arrow has no type for is a text that says what it is ([`TYPE_KEY`]): a numeric whose digits
+//! depend on the value, such as an average, arrays, which may have any dimensions and bounds, rows,
+//! `timetz` and strings of bits.
 
 use std::sync::Arc;
 
@@ -76,8 +77,15 @@ fn arrow_type(output: &QueryOutput) -> Result<DataType> {
         TypeKind::Bytea => DataType::BinaryView,
         TypeKind::Interval(..) => DataType::Interval(IntervalUnit::MonthDayNano),
         TypeKind::Time(_) => DataType::Time64(TimeUnit::Microsecond),
-        // Texts that say what they are.
-        TypeKind::Uuid | TypeKind::Json | TypeKind::Name => DataType::Utf8View,
+        TypeKind::Uuid
+        | TypeKind::Json
+        | TypeKind::Name
+        | TypeKind::Char
+        | TypeKind::TimeTz(_)
+        | TypeKind::Bit(_)
+        | TypeKind::Varbit(_)
+        | TypeKind::Array(_)
+        | TypeKind::Record => DataType::Utf8View,
         _ => return Err(Error::not_supported(format_args!("an answer of {}", output.sql_type))),
     })
 }

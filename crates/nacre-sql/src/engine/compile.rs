@@ -7,12 +7,12 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use nacre_exec::ScanPredicate;
 use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_measured_query, lower_query};
-use nacre_exec::plan::{AggregateCall, AggregateFunction, PlanNode, ScanNode};
+use nacre_exec::plan::{PlanNode, ScanNode};
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
 use nacre_plan::optimizer::{RowEstimates, optimize};
 use nacre_store::{ColumnSet, Predicate};
-use nacre_syntax::{QueryExpression, Statement, parse_statement};
+use nacre_syntax::{CopySource, QueryExpression, Statement, parse_statement};
 use nacre_types::ValueSettings;
 use nacre_types::datetime::{DateOrder, SqlTimestamp};
 
@@ -91,6 +91,26 @@ impl ParsedQuery {
         };
         Some(Self { query, explain, parsing: begun.elapsed() })
     }
+
+    /// Returns the query whose rows COPY or a cursor hands on, if the statement is one of these.
+    pub(crate) fn within(sql: &str) -> Option<Self> {
+        if is_long(sql) {
+            return None;
+        }
+        let begun = Instant::now();
+        let query = match parse_statement(sql).ok().flatten()? {
+            Statement::Declare(cursor) => cursor.query,
+            Statement::Copy(copy) => match copy.source {
+                CopySource::Query(statement) => match *statement {
+                    Statement::Query(query) => query,
+                    _ => return None,
+                },
+                CopySource::Table(..) => return None,
+            },
+            _ => return None,
+        };
+        Some(Self { query, explain: None, parsing: begun.elapsed() })
+    }
 }
 
 /// Whether a text is too long to be planned here. Indentation costs nothing.
@@ -153,9 +173,6 @@ pub(crate) fn compile(
             return Err(relations.refused().unwrap_or_else(|| from_lowering(&error)));
         }
     };
-    if !is_forced && is_stored_answer(&query.plan.root) {
-        return Ok(None);
-    }
     let schema = match columns::answer_schema(&query.outputs, &sources(&bound, &relations)) {
         Ok(schema) => schema,
         Err(_) if !is_forced => return Ok(None),
@@ -208,52 +225,6 @@ impl CompiledQuery {
             execution = Some(explain::run_to_end(rows, begun).await?);
         }
         explain_answer(request, &description, planning, execution)
-    }
-}
-
-/// Whether a plan is a count or an extreme of all rows of a table: the other engine answers those
-/// from the stored aggregates of blocks.
-fn is_stored_answer(node: &PlanNode) -> bool {
-    match node {
-        PlanNode::Measured(measured) => is_stored_answer(&measured.input),
-        PlanNode::Map(map) => is_stored_answer(&map.input),
-        PlanNode::Sort(sort) => is_stored_answer(&sort.input),
-        PlanNode::Limit(limit) => is_stored_answer(&limit.input),
-        PlanNode::Aggregate(aggregate) => {
-            let is_stored = |call: &AggregateCall| {
-                let is_stored = matches!(
-                    call.function,
-                    AggregateFunction::CountRows
-                        | AggregateFunction::Count
-                        | AggregateFunction::Min
-                        | AggregateFunction::Max
-                );
-                is_stored && call.filter.is_none()
-            };
-            let mut input = aggregate.input.operator();
-            if let PlanNode::Map(map) = input {
-                input = map.input.operator();
-            }
-            let is_all = |scan: &ScanNode| scan.predicates.is_empty() && scan.sample.is_none();
-            let is_whole = matches!(input, PlanNode::Scan(scan) if is_all(scan));
-            aggregate.keys.is_empty() && is_whole && aggregate.aggregates.iter().all(is_stored)
-        }
-        PlanNode::Common(common) => is_stored_answer(&common.input),
-        PlanNode::Scan(_)
-        | PlanNode::CommonScan(_)
-        | PlanNode::Series(_)
-        | PlanNode::Filter(_)
-        | PlanNode::Join(_)
-        | PlanNode::Rows(_)
-        | PlanNode::Append(_)
-        | PlanNode::Stepped(_)
-        | PlanNode::Repeat(_)
-        | PlanNode::Expand(_)
-        | PlanNode::Once(_)
-        | PlanNode::Called(_)
-        | PlanNode::Recursion(_)
-        | PlanNode::GroupingSets(_)
-        | PlanNode::Window(_) => false,
     }
 }
 

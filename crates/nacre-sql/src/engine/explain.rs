@@ -222,8 +222,12 @@ fn report_lines(report: &NodeReport, is_scan: bool, margin: &str, lines: &mut Ve
         return;
     }
     let scan = &report.scan;
+    let answered = match scan.chunks_answered {
+        0 => String::new(),
+        count => format!(", {count} answered by their aggregates"),
+    };
     lines.push(format!(
-        "{margin}Chunks: {}, {} left out by their bounds; rows read: {}",
+        "{margin}Chunks: {}, {} left out by their bounds{answered}; rows read: {}",
         scan.chunks, scan.chunks_pruned, scan.rows_read
     ));
     for BlockReport { format, replica, count, bytes } in &scan.blocks {
@@ -291,6 +295,7 @@ fn report_keys(report: &NodeReport, is_scan: bool, keys: &mut Vec<(&'static str,
     let scan = &report.scan;
     keys.push(("Chunks", scan.chunks.to_string()));
     keys.push(("Chunks Pruned", scan.chunks_pruned.to_string()));
+    keys.push(("Chunks Answered", scan.chunks_answered.to_string()));
     keys.push(("Rows Read", scan.rows_read.to_string()));
     let blocks = scan.blocks.iter().map(|BlockReport { format, replica, count, bytes }| {
         let format = Node::text(format);

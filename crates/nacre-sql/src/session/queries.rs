@@ -1,6 +1,7 @@
 //! Queries of a session: each runs whole in Nacre's own engine or in DataFusion.
 
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use nacre_store::Value;
@@ -182,6 +183,31 @@ impl Session {
         }
         let inferred: Vec<Option<u32>> = inferred.iter().copied().map(Some).collect();
         Ok(statement.with_types(&self.store, &inferred).unwrap_or(statement))
+    }
+
+    /// Starts the query of COPY or DECLARE, in Nacre's own engine if that supports all of it; `sql`
+    /// is the statement, if it has no parameters.
+    pub(super) async fn start_within(
+        &self,
+        turn: &mut Turn,
+        sql: Option<&str>,
+        query: ParsedStatement,
+    ) -> Result<SendableRecordBatchStream> {
+        let moment = turn.moment(false)?;
+        let sql = sql.filter(|_| self.settings().engine() != EngineChoice::DataFusion);
+        let parsed = sql.and_then(|sql| Some((ParsedQuery::within(sql)?, sql)));
+        let compiled = match parsed {
+            Some((parsed, sql)) => {
+                compile(&self.planner, &moment, &parsed, sql, QueryParameters::NONE)?
+            }
+            None => None,
+        };
+        let stream = match compiled {
+            Some(compiled) => compiled.start(&self.engine, &moment).await?,
+            None => self.planner.start(&moment, Vec::new(), query).await?,
+        };
+        turn.log(&moment)?;
+        Ok(stream)
     }
 
     /// Starts a statement that only reads, in DataFusion.

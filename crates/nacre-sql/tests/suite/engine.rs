@@ -482,12 +482,89 @@ fn deep_expressions_are_answered_or_refused_soon() {
 }
 
 #[test]
-fn counts_and_extremes_of_whole_tables_come_from_stored_aggregates() {
+fn counts_extremes_and_sums_of_whole_tables_come_from_stored_aggregates() {
     let connection = filled();
-    for sql in ["select count(*) from t", "select max(id), min(day), count(name) from t"] {
-        let plan = connection.rows(&format!("explain {sql}")).join("\n");
-        assert!(plan.contains("Engine: datafusion"), "{plan}");
+    let explained = |options: &str| {
+        let sql = "select count(*), count(name), min(day), max(id), sum(big), avg(small) from t";
+        connection.rows(&format!("explain ({options}) {sql}")).join("\n")
+    };
+    let plan = explained("analyze");
+    for part in ["Engine: nacre", ", 1 answered by their aggregates; rows read: 100"] {
+        assert!(plan.contains(part), "{part} is missing: {plan}");
     }
+    let plan = explained("analyze, format json");
+    assert!(plan.contains("\"Chunks Answered\": 1"), "{plan}");
+    // A chunk that has lost a row is read.
+    connection.ok("delete from t where id = 17");
+    let plan = explained("analyze");
+    assert!(!plan.contains("answered by their aggregates"), "{plan}");
+    assert_eq!(connection.rows("select count(*), min(id), max(id) from t"), ["5099|1|5100"]);
+}
+
+#[test]
+fn counts_of_whole_tables_are_validated() {
+    let one = filled();
+    let two = one.another();
+    for connection in [&one, &two] {
+        connection.ok("begin isolation level serializable");
+        assert_eq!(connection.rows("select count(*), max(id) from t"), ["5100|5100"]);
+    }
+    one.ok("insert into t (id) values (5101)");
+    two.ok("insert into t (id) values (5102)");
+    one.ok("commit");
+    assert_eq!(two.error("commit").sqlstate(), "40001");
+}
+
+#[test]
+fn arrays_rows_and_bits_are_answered() {
+    let connection = filled();
+    let session = connection.session();
+    choose(&connection, "nacre");
+    for (sql, expected, oid) in [
+        ("select array_agg(id order by id desc) from t where id < 4", "{3,2,1}", 1007),
+        ("select array_agg(money order by id) from t where id < 3", "{1.25,2.50}", 1231),
+        (
+            "select array(select day from t where id < 3 order by id)",
+            "{2024-01-02,2024-01-03}",
+            1182,
+        ),
+        ("select array_agg(name order by id) from t where id in (10, 11)", "{name10,NULL}", 1009),
+        ("select array[array[1, null], array[3, 4]]", "{{1,NULL},{3,4}}", 1007),
+        ("select '[2:3]={a,b c}'::text[]", "[2:3]={a,\"b c\"}", 1009),
+        ("select row(1, 'a b', null)", "(1,\"a b\",)", 2249),
+        ("select '10:00+02'::timetz", "10:00:00+02", 1266),
+        ("select B'101', '10'::varbit", "101|10", 1560),
+    ] {
+        assert_eq!(connection.rows(sql), [expected], "{sql}");
+        let described = connection.runtime().block_on(async {
+            let statement = session.prepare_and_plan(sql, &[]).await.unwrap();
+            statement.columns(session).await.unwrap().unwrap()
+        });
+        assert_eq!(PgType::of_field(described.field(0)).1, oid, "{sql}");
+    }
+}
+
+#[test]
+fn copied_and_fetched_rows_are_those_of_the_engine() {
+    let connection = filled();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("rows.csv");
+    let before = connection.database.engine_counts();
+    let query = "select avg(id), array_agg(id order by id) from t where id < 4";
+    connection.ok(&format!("copy ({query}) to '{}' csv", path.display()));
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(written, "2.0000000000000000,\"{1,2,3}\"\n");
+    connection.ok("begin");
+    connection.ok(&format!("declare c cursor for {query}"));
+    assert_eq!(connection.rows("fetch all from c"), ["2.0000000000000000|{1,2,3}"]);
+    connection.ok("commit");
+    let after = connection.database.engine_counts();
+    assert_eq!((after.nacre, after.datafusion), (before.nacre + 2, before.datafusion));
+    // What the engine has not goes to the other one, unless that is refused.
+    connection.ok(&format!("copy (select relname from pg_class) to '{}'", path.display()));
+    choose(&connection, "nacre");
+    let refused = format!("copy (select relname from pg_class) to '{}'", path.display());
+    assert!(connection.run(&refused).is_err());
 }
 
 /// One of TPC-DS with a list of 400 texts, a line each, ran in DataFusion, 2026-11-26.

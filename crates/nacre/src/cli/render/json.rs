@@ -1,7 +1,8 @@
 //! Modes `json` and `jsonlines`: objects, one a row.
 //!
 //! Numbers are JSON numbers with every digit they have, decimals included; floats that JSON has no
-//! number for are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`. Lists and structs nest.
+//! number for are the strings `"NaN"`, `"Infinity"` and `"-Infinity"`. Arrays, lists and structs
+//! nest.
 //! Everything else is the string that the other modes show. Two columns of one name give an object
 //! with that name twice.
 
@@ -10,6 +11,9 @@ use std::io::{self, Write};
 
 use nacre_sql::datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
 use nacre_sql::datafusion::arrow::datatypes::{DataType, Field, Schema};
+use nacre_sql::{PgType, TYPE_KEY};
+use nacre_types::catalog::TypeOid;
+use nacre_types::{ArrayDimension, SqlArray, SqlType, SqlValue, TypeKind, ValueSettings};
 
 use super::mode::{Renderer, column_names, is_number};
 use crate::cli::value::ColumnText;
@@ -79,6 +83,8 @@ enum Shape<'a> {
     /// The text is a JSON number, or a name that needs quotes.
     Float,
     Quoted,
+    /// The text is an array of this type.
+    Array(SqlType),
     /// The lists' elements, row by row.
     List(Box<dyn Fn(usize) -> ArrayRef + 'a>),
     Object(Vec<String>, Vec<JsonColumn<'a>>),
@@ -87,6 +93,9 @@ enum Shape<'a> {
 impl<'a> JsonColumn<'a> {
     fn of(field: &Field, array: &'a ArrayRef) -> io::Result<Self> {
         let column = Self::new(array)?;
+        if let (Shape::Quoted, Some(sql_type)) = (&column.shape, array_type(field)) {
+            return Ok(Self { shape: Shape::Array(sql_type), ..column });
+        }
         // Numbers that came as texts may be `NaN`.
         let is_text = matches!(column.shape, Shape::Quoted) && is_number(field);
         Ok(if is_text { Self { shape: Shape::Float, ..column } } else { column })
@@ -135,6 +144,14 @@ impl<'a> JsonColumn<'a> {
                 self.text.write(row, &mut text);
                 push_string(&text, out);
             }
+            Shape::Array(sql_type) => {
+                let mut text = String::new();
+                self.text.write(row, &mut text);
+                match SqlValue::parse(&text, *sql_type, &ValueSettings::default()) {
+                    Ok(SqlValue::Array(array)) => push_array(&array, out),
+                    _ => push_string(&text, out),
+                }
+            }
             Shape::List(elements) => push_list(&elements(row), out),
             Shape::Object(keys, values) => push_object(keys, values, row, out),
         }
@@ -165,6 +182,62 @@ fn push_object(keys: &[String], values: &[JsonColumn<'_>], row: usize, out: &mut
         value.write(row, out);
     }
     out.push('}');
+}
+
+/// Returns the type of arrays that come as texts.
+fn array_type(field: &Field) -> Option<SqlType> {
+    field.metadata().get(TYPE_KEY)?;
+    let sql_type = SqlType::new(TypeOid(PgType::of_field(field).1));
+    matches!(sql_type.kind(), TypeKind::Array(_)).then_some(sql_type)
+}
+
+/// Appends an array, an inner one for each element of an outer dimension.
+fn push_array(array: &SqlArray, out: &mut String) {
+    push_dimension(array.elements(), array.dimensions(), array.element_type(), out);
+}
+
+fn push_dimension(
+    elements: &[SqlValue],
+    dimensions: &[ArrayDimension],
+    element_type: SqlType,
+    out: &mut String,
+) {
+    out.push('[');
+    match dimensions {
+        [outer, inner @ ..] if !inner.is_empty() => {
+            let length = (elements.len() / outer.length.max(1)).max(1);
+            for (index, part) in elements.chunks(length).enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                push_dimension(part, inner, element_type, out);
+            }
+        }
+        _ => {
+            for (index, element) in elements.iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                push_element(element, element_type, out);
+            }
+        }
+    }
+    out.push(']');
+}
+
+fn push_element(element: &SqlValue, element_type: SqlType, out: &mut String) {
+    let text = element.to_text(element_type, &ValueSettings::default());
+    let Some(text) = text else { return out.push_str("null") };
+    match element_type.kind() {
+        TypeKind::Boolean => out.push_str(if text == "t" { "true" } else { "false" }),
+        TypeKind::SmallInt
+        | TypeKind::Integer
+        | TypeKind::BigInt
+        | TypeKind::Real
+        | TypeKind::Double
+        | TypeKind::Numeric(_)
+            if text.ends_with(|one: char| one.is_ascii_digit()) =>
+        {
+            out.push_str(&text);
+        }
+        _ => push_string(&text, out),
+    }
 }
 
 fn push_list(elements: &ArrayRef, out: &mut String) {

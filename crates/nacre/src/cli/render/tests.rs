@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use nacre_sql::TYPE_KEY;
 use nacre_sql::datafusion::arrow::array::{
     Array, ArrayRef, Decimal128Array, Float64Array, Int32Array, ListArray, RecordBatch,
-    StringArray, StructArray,
+    StringArray, StringViewArray, StructArray,
 };
-use nacre_sql::datafusion::arrow::datatypes::{Field, Int32Type};
+use nacre_sql::datafusion::arrow::datatypes::{DataType, Field, Int32Type, Schema};
 
 use super::{Mode, Style};
 
@@ -118,6 +119,26 @@ fn list_line_and_markdown_keep_rows_on_their_lines() {
         let text = rendered(&style(mode), &one_text("a\n\t\x1b[31m\u{202e}\u{85}"));
         assert!(text.contains("a\\n\\t\\x1b[31m\\u{202e}\\u{85}"), "{mode}: {text}");
     }
+}
+
+#[test]
+fn arrays_that_come_as_texts_nest_in_json() {
+    let field = |name: &str, type_name: &str| {
+        Field::new(name, DataType::Utf8View, true)
+            .with_metadata([(TYPE_KEY.to_owned(), type_name.to_owned())].into())
+    };
+    let schema =
+        Schema::new(vec![field("n", "_numeric"), field("t", "_text"), field("b", "_bool")]);
+    let texts = |rows: [&str; 2]| -> ArrayRef { Arc::new(StringViewArray::from(rows.to_vec())) };
+    let columns = vec![
+        texts(["{{1.50,NaN},{NULL,-3}}", "{}"]),
+        texts(["{a,\"1,\\\"2\"}", "[2:2]={NULL}"]),
+        texts(["{t,f}", "{t}"]),
+    ];
+    let batches = [RecordBatch::try_new(Arc::new(schema), columns).unwrap()];
+    let first = "{\"n\":[[1.50,\"NaN\"],[null,-3]],\"t\":[\"a\",\"1,\\\"2\"],\"b\":[true,false]}";
+    let second = "{\"n\":[],\"t\":[null],\"b\":[true]}";
+    assert_eq!(rendered(&style(Mode::JsonLines), &batches), format!("{first}\n{second}\n"));
 }
 
 #[test]
