@@ -123,6 +123,7 @@ impl WorkerPool {
             filters_keys: options.filters_keys,
             spill: shared.spill.as_ref().map(QuerySpill::new),
             is_sliced: false,
+            measured: None,
         };
         let start = shared.least_virtual_ns();
         let query = Arc::new(QueryTask::new(plan, context, Arc::clone(&channel), start)?);
