@@ -5,7 +5,7 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use nacre_column::{ColumnType, Restriction};
@@ -190,21 +190,29 @@ fn restrictions(scan: &ScanNode) -> Vec<(usize, Restriction)> {
     scan.predicates.iter().filter_map(restriction).collect()
 }
 
-/// Returns what the scans of a plan read, by table.
-fn tables_of(query: &PhysicalQuery) -> BTreeMap<String, TableRead> {
-    let mut reads: BTreeMap<String, TableRead> = BTreeMap::new();
+/// Returns the tables and columns that a query names, whatever its plan says.
+fn tables_of(benchmark: &Benchmark, sql: &str, query: &PhysicalQuery) -> Vec<TableRead> {
+    let sql = sql.to_lowercase();
+    let is_of_name = |one: char| one.is_ascii_alphanumeric() || one == '_';
+    let names: BTreeSet<&str> = sql.split(|one| !is_of_name(one)).collect();
+    let mut restricted = BTreeMap::new();
     query.plan.root.for_each_scan(&mut |scan| {
-        let table = scan.snapshot.table();
-        let read = reads.entry(table.schema().name.clone()).or_insert_with(|| TableRead {
-            table: Arc::clone(table),
-            columns: Vec::new(),
-            restrictions: restrictions(scan),
-        });
-        let tested = scan.predicates.iter().map(|predicate| predicate.column);
-        read.columns.extend(scan.columns.iter().copied().chain(tested));
+        let table = scan.snapshot.table().schema().name.clone();
+        restricted.entry(table).or_insert_with(|| restrictions(scan));
     });
-    reads.retain(|_, read| !read.columns.is_empty());
-    reads
+    let named = benchmark.database.tables.iter().map(|(table, _)| table);
+    let named = named.filter(|table| names.contains(table.schema().name.as_str()));
+    let read = |table: &Arc<Table>| {
+        let schema = table.schema();
+        let columns = schema.columns.iter().enumerate();
+        let columns = columns.filter(|(_, column)| names.contains(column.name.as_str()));
+        TableRead {
+            table: Arc::clone(table),
+            columns: columns.map(|(index, _)| index).collect(),
+            restrictions: restricted.get(&schema.name).cloned().unwrap_or_default(),
+        }
+    };
+    named.map(read).filter(|read| !read.columns.is_empty()).collect()
 }
 
 fn change_all(
@@ -218,11 +226,12 @@ fn change_all(
         let benchmark = Benchmark::of(tables, workers);
         let plan = optimize(benchmark.database.bind(sql), &benchmark.database);
         let now = benchmark.store.begin(IsolationLevel::RepeatableRead);
-        let reads = tables_of(&benchmark.lower(&plan, &now));
+        let reads = tables_of(&benchmark, sql, &benchmark.lower(&plan, &now));
         drop(now);
         let mut random = SeededRandom(number as u64 + 1);
         let mut changed = 0;
-        for (table, read) in &reads {
+        for read in &reads {
+            let table = &read.table.schema().name;
             let Fate { is_changed, is_refused } = benchmark.change_under(&plan, read, &mut random);
             assert!(!is_changed || is_refused, "{name}: a change of {table} was missed");
             changed += usize::from(is_changed);
