@@ -1,10 +1,13 @@
 //! What operators count while a query runs, for EXPLAIN ANALYZE.
 //!
 //! Sub-operators of pipelines count in [`OperatorCounters`], scans in [`ScanCounters`]; what an
-//! operator of the plan did as a whole is in [`NodeCounters`], if it is measured.
+//! operator of the plan did as a whole is in [`NodeCounters`], if it is measured; [`clock`] says
+//! whose time passes.
 //!
 //! # Concurrency
 //! Workers add; whoever reports reads, at the end or meanwhile.
+
+mod clock;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nacre_column::Format;
+
+pub(crate) use clock::OperatorTime;
 
 /// Counts of one operator, or of one sub-operator of a pipeline.
 #[derive(Debug, Default)]
@@ -36,6 +41,7 @@ pub(crate) struct SpillReport {
 pub struct NodeCounters {
     rows: AtomicU64,
     bytes: AtomicU64,
+    nanoseconds: AtomicU64,
     spilled_bytes: AtomicU64,
     spilled_files: AtomicU64,
     /// Of the scan that the operator is.
@@ -79,6 +85,8 @@ pub struct OperatorReport {
 pub struct NodeReport {
     /// Handed on.
     pub rows: u64,
+    /// Of all workers together, without that of its inputs.
+    pub time: Duration,
     /// Memory that it held at most.
     pub bytes: u64,
     /// Written to temporary files.
@@ -163,6 +171,12 @@ impl NodeCounters {
         self.rows.fetch_add(rows as u64, Ordering::Relaxed);
     }
 
+    /// Adds time that a thread has worked for the operator.
+    fn add_time(&self, time: Duration) {
+        // ORDERING: as in `add_rows`.
+        self.nanoseconds.fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
     /// Notes memory that the operator holds, and what it wrote to temporary files so far.
     pub(crate) fn note_held(&self, bytes: usize, spilled: SpillReport) {
         // ORDERING: as in `add_rows`.
@@ -179,10 +193,11 @@ impl NodeCounters {
     /// Forgets all, for a query that runs again.
     pub(crate) fn reset(&self) {
         // ORDERING: as in `add_rows`; no worker counts meanwhile.
-        for count in [&self.rows, &self.bytes, &self.spilled_bytes, &self.spilled_files] {
+        let Self { rows, bytes, nanoseconds, spilled_bytes, spilled_files, scan } = self;
+        for count in [rows, bytes, nanoseconds, spilled_bytes, spilled_files] {
             count.store(0, Ordering::Relaxed);
         }
-        self.scan.reset();
+        scan.reset();
     }
 
     /// Returns the counts; those of memory and files once the query has reported.
@@ -191,6 +206,7 @@ impl NodeCounters {
         let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
         NodeReport {
             rows: get(&self.rows),
+            time: Duration::from_nanos(get(&self.nanoseconds)),
             bytes: get(&self.bytes),
             spilled_bytes: get(&self.spilled_bytes),
             spilled_files: get(&self.spilled_files),

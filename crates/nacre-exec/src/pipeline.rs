@@ -14,6 +14,7 @@ mod resolve;
 mod run;
 mod sink;
 mod stage;
+mod timed;
 mod wrapped;
 
 pub(crate) use program::{BranchRule, IntOperand, SlotId, SlotInfo, StepProgram, SubOperator};
@@ -21,4 +22,5 @@ pub(crate) use resolve::ProgramBuilder;
 pub(crate) use run::{MorselRun, StepOutcome};
 pub(crate) use sink::{PipelineSink, SharedSink, SinkRoom, WorkerSlots};
 pub(crate) use stage::{PipelineSource, PipelineStage, SourceRun, StageContext};
+pub(crate) use timed::{TimedSink, TimedSource};
 pub(crate) use wrapped::WrappedPipeline;

@@ -6,8 +6,8 @@
 //! that come out alone are one more source with the same steps and the same sink. Queries that are
 //! computed once end in a sink that keeps their rows, which sources of later stages read.
 //!
-//! A measured operator has its rows counted by a step behind it; what it collects is asked for its
-//! memory and files when the query reports ([`measured`]).
+//! A measured operator has its rows counted by a step behind it, and its sources, steps and sinks
+//! timed; what it collects is asked for its memory and files when the query reports ([`measured`]).
 
 mod called;
 mod common;
@@ -18,7 +18,7 @@ mod top;
 
 use std::sync::{Arc, OnceLock};
 
-use crate::counters::{OperatorReport, ScanCounters, ScanReport};
+use crate::counters::{OperatorReport, ScanReport};
 use crate::error::{ExecError, ExecResult};
 use crate::group::{
     GroupInputRows, GroupPlan, GroupSink, GroupSource, GroupingSetsSink, GroupingSetsSource,
@@ -46,9 +46,9 @@ use crate::window::{WindowPlan, WindowSink, WindowSource};
 
 pub(crate) use common::{RecursionPlan, RecursionSide};
 use common::{StageList, StagePart, open_common, open_common_scan};
-use measured::{MeasuredSinks, open_measured};
+use measured::{MeasuredSinks, open_measured, timed};
 pub(crate) use stepped::SteppedPlan;
-use stepped::{open_stepped, sliced};
+use stepped::{handed_on, open_stepped};
 use stored::answer_stored;
 use top::open_sort;
 
@@ -136,7 +136,7 @@ pub(crate) fn build_stages(
     let sink = ResultSink::new(channel, pipeline.columns.clone(), pipeline.gate.clone());
     close(pipeline, Arc::new(sink), context, &mut stages);
     let StageList { stages, parts, measured, .. } = stages;
-    Ok(QueryStages { stages, parts, measured: measured.sinks })
+    Ok(QueryStages { stages, parts, measured })
 }
 
 fn close(
@@ -145,7 +145,7 @@ fn close(
     context: &StageContext,
     stages: &mut StageList,
 ) {
-    stages.measured.note_sink(&sink);
+    let sink = stages.measured.measure(sink, context);
     let OpenPipeline { source, mut tails, builder, columns, .. } = pipeline;
     let mut program = builder.program;
     let wanted = program.note_live(&columns);
@@ -169,7 +169,7 @@ fn begin(
     depth: usize,
     context: &StageContext,
 ) -> OpenPipeline {
-    let source = sliced(source, &infos, context);
+    let source = handed_on(source, &infos, context);
     let mut builder = ProgramBuilder::default();
     let columns = infos.into_iter().map(|info| builder.slot(info)).collect();
     let (tails, rows_max) = (Vec::new(), u64::MAX);
@@ -196,7 +196,7 @@ fn open_node(
 ) -> ExecResult<OpenPipeline> {
     match node {
         PlanNode::Measured(measured) => open_measured(measured, context, stages),
-        PlanNode::Scan(scan) => open_scan(scan, context, stages.measured.scan_counters()),
+        PlanNode::Scan(scan) => open_scan(scan, context),
         PlanNode::Filter(filter) => open_filter(filter, context, stages),
         PlanNode::Map(map) => open_map(map, context, stages),
         PlanNode::Join(join) => open_join(join, context, stages),
@@ -260,6 +260,9 @@ fn open_input(
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_node(node, context, stages)?;
+    if let Some(counters) = &context.measured {
+        pipeline.builder.begin_operator(counters);
+    }
     pipeline.depth += 1;
     if pipeline.depth > DEPTH_MAX {
         return Err(ExecError::internal(format!("a plan is nested {DEPTH_MAX} deep")));
@@ -271,11 +274,8 @@ fn open_input(
     end_in_sort(pipeline, SortOrder::default(), context, stages)
 }
 
-fn open_scan(
-    scan: &ScanNode,
-    context: &StageContext,
-    counters: Arc<ScanCounters>,
-) -> ExecResult<OpenPipeline> {
+fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline> {
+    let counters = context.measured.as_ref().map(|own| Arc::clone(own.scan())).unwrap_or_default();
     let column_count = scan.snapshot.table().schema().columns.len();
     let mut used = scan.columns.iter().chain(scan.predicates.iter().map(|one| &one.column));
     if let Some(column) = used.find(|column| **column >= column_count) {
@@ -331,7 +331,7 @@ fn open_join(
     let depth = probe.depth.max(build.depth);
     let sink = Arc::new(JoinBuildSink::new(plan, context));
     close(build, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
-    let links = Arc::new(JoinTableSource::new(&sink));
+    let links = timed(Arc::new(JoinTableSource::new(&sink)), context);
     let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
     stages.stages.push(PipelineStage::new(links, none, end, context));
     stages.stages.append(&mut probe_stages);
@@ -365,7 +365,7 @@ fn open_join(
     }
     let (rows_max, probes) = (plan.rows_max(), probes + 1);
     let outputs = plan.outputs();
-    let tails = tails.into_iter().map(|source| sliced(source, &outputs, context)).collect();
+    let tails = tails.into_iter().map(|source| handed_on(source, &outputs, context)).collect();
     let begun = begin(source, outputs, depth, context);
     Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, may_fail, ..begun })
 }
@@ -498,8 +498,7 @@ fn open_limit(
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let mut pipeline = open_input(&node.input, context, stages)?;
-    let counters = stages.measured.counters();
-    pipeline.gate = Some(Arc::new(LimitGate::new(node, counters)));
+    pipeline.gate = Some(Arc::new(LimitGate::new(node, context.measured.clone())));
     pipeline.rows_max = pipeline.rows_max.min(node.rows_max.unwrap_or(u64::MAX));
     Ok(pipeline)
 }
@@ -533,7 +532,7 @@ fn open_append(
     }
     let mut sources = sources.into_iter();
     let first = sources.next().ok_or_else(|| ExecError::internal("an append of nothing"))?;
-    let tails = sources.map(|source| sliced(source, &unified, context)).collect();
+    let tails = sources.map(|source| handed_on(source, &unified, context)).collect();
     let begun = begin(first, unified, depth, context);
     Ok(OpenPipeline { tails, probes, rows_max, ..begun })
 }
@@ -610,7 +609,7 @@ fn wrap_each(
     let (depth, probes) = (pipeline.depth, pipeline.probes + 1);
     let mut sources = wrap(pipeline, name, context).into_iter().map(around);
     let first = sources.next().ok_or_else(|| ExecError::internal("a pipeline without source"))?;
-    let tails = sources.map(|source| sliced(source, &outputs, context)).collect();
+    let tails = sources.map(|source| handed_on(source, &outputs, context)).collect();
     Ok(OpenPipeline { tails, probes, ..begin(first, outputs, depth, context) })
 }
 

@@ -1,5 +1,5 @@
 //! What measured operators count: the rows of joins, groups, sorts and limits, also when these end
-//! early or write files, and that measuring changes neither a plan nor its answer.
+//! early or write files, and their time; and that measuring changes neither a plan nor its answer.
 
 #![allow(clippy::single_range_in_vec_init, reason = "a table has a chunk for each range")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
@@ -7,6 +7,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use nacre_exec::counters::NodeReport;
 use nacre_exec::dispatch::{QueryOptions, WorkerPool};
@@ -52,6 +53,12 @@ impl CountedOperator {
         let below = self.inputs.iter().flat_map(Self::all);
         std::iter::once((self.name, self.rows())).chain(below).collect()
     }
+}
+
+/// Returns the time of an operator and of all below it.
+fn times(counted: &CountedOperator) -> Vec<Duration> {
+    let below = counted.inputs.iter().flat_map(times);
+    std::iter::once(counted.report.as_ref().unwrap().time).chain(below).collect()
 }
 
 /// Runs a plan to its end; returns how many rows it answers, and what its operators counted.
@@ -178,6 +185,28 @@ fn groups_and_sorts_count_what_comes_out_and_what_they_hold() {
 }
 
 #[test]
+fn no_moment_of_a_worker_is_the_time_of_two_operators() {
+    let store = store();
+    let table = table(&store, "t", &[0..10_000, 10_000..20_000], 1);
+    // Each join asks the one below for rows.
+    let joined = (0..6).fold(measured_scan(&table, &[ID, SMALL]), |probe, _| {
+        let build = measured_scan(&table, &[ID]);
+        node(join(PairingKind::Inner, probe, build, keys(&[ID]))).measured(None)
+    });
+    let root = sorted_by(groups_of(joined, 1).measured(None), 1, None).measured(None);
+    for workers in [1, 3] {
+        let pool = pool(workers);
+        let start = Instant::now();
+        let (_, counted) = run_counted(&pool, root.clone(), QueryOptions::default());
+        let all = start.elapsed() * u32::try_from(workers).unwrap();
+        let times = times(&counted);
+        assert_eq!(times.len(), 15);
+        assert!(times.iter().all(|time| !time.is_zero()), "{times:?}");
+        assert!(times.iter().sum::<Duration>() <= all, "{times:?} of {all:?}");
+    }
+}
+
+#[test]
 fn files_are_those_of_the_operator_that_wrote_them() {
     let directory = tempfile::tempdir().unwrap();
     let space = SpillSpace::open(directory.path(), "the limit of files", u64::MAX);
@@ -201,7 +230,7 @@ fn files_are_those_of_the_operator_that_wrote_them() {
 }
 
 /// Statements with each kind of operator.
-const STATEMENTS: [&str; 16] = [
+const STATEMENTS: [&str; 17] = [
     "select id from t where a > 3 and id % 2 = 0 order by id limit 5",
     "select a, count(*), sum(n) from t group by a order by a",
     "select x.id from t x join t y on x.a = y.a and x.id < y.id where y.k > 2 order by 1",
@@ -219,6 +248,8 @@ const STATEMENTS: [&str; 16] = [
     "select id, generate_series(1, 3) from t order by 1, 2 limit 8",
     "values (1), (2), (3) order by 1",
     "select 10 / id from t where 1 = 0 order by 1",
+    "select id, case when id < 5 then (select 10 / (u.id - 7) from t u where u.id = t.id + 1) end \
+     from t where id < 9 order by 1",
 ];
 
 #[test]

@@ -124,6 +124,7 @@ impl WorkerPool {
             vector_rows: options.vector_rows,
             spill: shared.spill.as_ref().map(QuerySpill::new),
             is_sliced: false,
+            measured: None,
         };
         let start = shared.least_virtual_ns();
         let query = Arc::new(QueryTask::new(plan, context, Arc::clone(&channel), start)?);

@@ -8,7 +8,7 @@ use nacre_simd::Flavour;
 use super::arithmetic::{self, IntSide};
 use super::{cast, choose, compare, logic};
 use crate::control::QueryControl;
-use crate::counters::OperatorCounters;
+use crate::counters::{OperatorCounters, OperatorTime};
 use crate::error::{ExecError, ExecResult};
 use crate::expression::{CallRoom, ForeignCall, ForeignFunction};
 use crate::memory::{MemoryBudget, MemoryReservation};
@@ -72,10 +72,18 @@ impl StepInterpreter {
         batch: &mut VectorBatch,
     ) -> ExecResult<()> {
         self.branches.clear();
+        let mut time: Option<OperatorTime> = None;
         for (step, counters) in program.steps.iter().zip(counters) {
             let (rows, start) = (batch.selected_rows(), Instant::now());
             if rows == 0 {
                 return Ok(());
+            }
+            if let SubOperator::BeginOperator { counters } = step {
+                match &time {
+                    Some(time) => time.pass_to(counters),
+                    None => time = Some(OperatorTime::begin(counters)),
+                }
+                continue;
             }
             self.step(step, batch)?;
             counters.add(rows, batch.selected_rows(), start.elapsed());

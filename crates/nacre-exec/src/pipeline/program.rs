@@ -6,6 +6,7 @@
 //! | `Fill` | | a constant for each row |
 //! | `CastInt` .. `Foreign` | one or two slots | one slot |
 //! | `EnterBranch`, `LeaveBranch` | a truth value | which rows may raise errors |
+//! | `BeginOperator` | | whose time passes: that of a measured operator |
 //! | `CountRows` | | the counts of a measured operator |
 //!
 //! # Invariants
@@ -165,6 +166,9 @@ pub(crate) enum SubOperator {
         rule: BranchRule,
     },
     LeaveBranch,
+    BeginOperator {
+        counters: Arc<NodeCounters>,
+    },
     CountRows {
         counters: Arc<NodeCounters>,
     },
@@ -202,6 +206,7 @@ impl SubOperator {
             Self::Foreign { .. } => "foreign",
             Self::EnterBranch { .. } => "enter_branch",
             Self::LeaveBranch => "leave_branch",
+            Self::BeginOperator { .. } => "begin_operator",
             Self::CountRows { .. } => "count_rows",
         }
     }
@@ -212,6 +217,7 @@ impl SubOperator {
             Self::Filter { .. }
             | Self::EnterBranch { .. }
             | Self::LeaveBranch
+            | Self::BeginOperator { .. }
             | Self::CountRows { .. } => None,
             Self::Fill { output, .. }
             | Self::CastInt { output, .. }
@@ -242,7 +248,10 @@ impl SubOperator {
         };
         match self {
             Self::Filter { predicate, .. } => vec![*predicate],
-            Self::Fill { .. } | Self::LeaveBranch | Self::CountRows { .. } => Vec::new(),
+            Self::Fill { .. }
+            | Self::LeaveBranch
+            | Self::BeginOperator { .. }
+            | Self::CountRows { .. } => Vec::new(),
             Self::IntArithmetic { left, right, .. } => {
                 operand(left).into_iter().chain(operand(right)).collect()
             }
@@ -281,7 +290,10 @@ impl StepProgram {
         counters: &[OperatorCounters],
     ) -> impl Iterator<Item = OperatorReport> {
         let steps = self.steps.iter().zip(counters);
-        let steps = steps.filter(|(step, _)| !matches!(step, SubOperator::CountRows { .. }));
+        let measures = |step: &SubOperator| {
+            matches!(step, SubOperator::BeginOperator { .. } | SubOperator::CountRows { .. })
+        };
+        let steps = steps.filter(move |(step, _)| !measures(step));
         steps.map(|(step, counters)| counters.report(step.name()))
     }
 

@@ -80,6 +80,11 @@ impl ProgramBuilder {
         Ok(())
     }
 
+    /// Has the time that passes from here on be that of a measured operator.
+    pub(crate) fn begin_operator(&mut self, counters: &Arc<NodeCounters>) {
+        self.program.steps.push(SubOperator::BeginOperator { counters: Arc::clone(counters) });
+    }
+
     /// Counts the rows that come so far.
     pub(crate) fn count_rows(&mut self, counters: &Arc<NodeCounters>) {
         self.program.steps.push(SubOperator::CountRows { counters: Arc::clone(counters) });

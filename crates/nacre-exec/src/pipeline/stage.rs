@@ -10,7 +10,7 @@ use nacre_simd::Flavour;
 use super::program::{SlotId, StepProgram};
 use super::sink::PipelineSink;
 use crate::control::QueryControl;
-use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
+use crate::counters::{NodeCounters, OperatorCounters, OperatorReport, ScanReport};
 use crate::error::ExecResult;
 use crate::memory::MemoryBudget;
 use crate::scan::BlockReads;
@@ -35,6 +35,8 @@ pub(crate) struct StageContext {
     pub(crate) spill: Option<Arc<QuerySpill>>,
     /// Whether sources hand on one row at a time, so that an error comes behind all rows before it.
     pub(crate) is_sliced: bool,
+    /// Where the operator that is being opened counts, if it is measured.
+    pub(crate) measured: Option<Arc<NodeCounters>>,
 }
 
 /// Where the rows of a pipeline come from.

@@ -33,7 +33,11 @@ impl PlanNode {
         let operator = self.operator_mut();
         operator.inputs_mut().into_iter().for_each(Self::measure_all);
         // Common queries are no operators but ways to compute rows before they are asked for.
-        if !matches!(operator, Self::Common(_) | Self::Once(_) | Self::Recursion(_)) {
+        let is_common = matches!(
+            operator,
+            Self::Common(_) | Self::Once(_) | Self::Called(_) | Self::Recursion(_)
+        );
+        if !is_common {
             let rows_expected = self.derived_rows();
             let own = std::mem::replace(self, Self::none());
             *self = own.measured(rows_expected);

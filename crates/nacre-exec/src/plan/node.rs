@@ -360,7 +360,7 @@ impl PlanNode {
     }
 
     /// As [`Self::inputs`], to be changed.
-    pub(crate) fn inputs_mut(&mut self) -> Vec<&mut Self> {
+    pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
         match self {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter_mut().chain([&mut common.input]).collect(),

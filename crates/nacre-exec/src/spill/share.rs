@@ -201,6 +201,7 @@ mod tests {
             control: Arc::default(),
             spill: Some(QuerySpill::new(&space)),
             is_sliced: false,
+            measured: None,
         }
     }
 

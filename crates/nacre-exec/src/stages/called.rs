@@ -24,7 +24,7 @@ pub(super) fn open_called(called: &CalledNode, context: &StageContext, stages: &
     let infos = |columns: &[_]| columns.iter().map(column_info).collect();
     called.query.set(Arc::new(CalledPlan {
         input: called.input.clone(),
-        context: StageContext { workers: 1, is_sliced: false, ..context.clone() },
+        context: StageContext { workers: 1, is_sliced: false, measured: None, ..context.clone() },
         common: stages.common.clone(),
         arguments: infos(&called.arguments),
         outputs: infos(&called.outputs),

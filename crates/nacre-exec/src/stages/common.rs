@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::called::open_called;
-use super::measured::{MeasuredSinks, MeasuredStages};
+use super::measured::MeasuredSinks;
 use super::{OpenPipeline, begin, close, open_input, open_node, output_infos};
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{
@@ -27,7 +27,7 @@ pub(super) struct StageList {
     pub(super) parts: Vec<StagePart>,
     /// Queries that are computed once.
     pub(super) common: Vec<CommonRows>,
-    pub(super) measured: MeasuredStages,
+    pub(super) measured: MeasuredSinks,
 }
 
 /// Stages whose errors are held.
@@ -202,7 +202,7 @@ fn count_reads(node: &PlanNode, place: usize) -> usize {
 impl RecursionPlan {
     fn new(node: &RecursionNode, context: &StageContext, stages: &StageList) -> Self {
         let infos = node.columns.iter().map(column_info).collect();
-        let context = StageContext { workers: 1, ..context.clone() };
+        let context = StageContext { workers: 1, measured: None, ..context.clone() };
         Self { node: node.clone(), context, common: stages.common.clone(), infos }
     }
 
@@ -251,7 +251,7 @@ fn begin_side(
     let sink = Arc::new(BatchSink::new(pipeline.columns.clone(), context));
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
     let StageList { stages, measured, .. } = stages;
-    Ok(RecursionSide { stages: StageRun::new(stages), measured: measured.sinks, sink })
+    Ok(RecursionSide { stages: StageRun::new(stages), measured, sink })
 }
 
 /// Runs a plan to its end in the calling thread: see [`begin_side`].

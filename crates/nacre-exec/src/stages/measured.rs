@@ -1,51 +1,48 @@
-//! Measured operators: what counts their rows, and what they collect.
+//! Measured operators: what counts their rows, what they collect, and whose time passes.
+//!
+//! The time of an operator is that of the sources and sinks that it makes, and of its steps.
 
 use std::sync::Arc;
 
 use super::common::StageList;
 use super::{OpenPipeline, open_node};
-use crate::counters::{NodeCounters, ScanCounters};
+use crate::counters::NodeCounters;
 use crate::error::ExecResult;
-use crate::pipeline::{PipelineSink, StageContext};
+use crate::pipeline::{PipelineSink, PipelineSource, StageContext, TimedSink, TimedSource};
 use crate::plan::MeasuredNode;
-
-/// The measured operator that is being opened, and the sinks of all of them.
-#[derive(Debug, Default)]
-pub(super) struct MeasuredStages {
-    /// `None` within an operator that is not measured.
-    current: Option<Arc<NodeCounters>>,
-    pub(super) sinks: MeasuredSinks,
-}
 
 /// What measured operators collect their rows in.
 #[derive(Debug, Default)]
 pub(super) struct MeasuredSinks(Vec<(Arc<NodeCounters>, Arc<dyn PipelineSink>)>);
 
-impl MeasuredStages {
-    /// Returns where the operator counts.
-    pub(super) fn counters(&self) -> Option<Arc<NodeCounters>> {
-        self.current.clone()
-    }
-
-    /// Returns where the operator counts, if it is a scan.
-    pub(super) fn scan_counters(&self) -> Arc<ScanCounters> {
-        self.current.as_ref().map(|current| Arc::clone(current.scan())).unwrap_or_default()
-    }
-
-    /// Notes a sink of the operator.
-    pub(super) fn note_sink(&mut self, sink: &Arc<dyn PipelineSink>) {
-        if let Some(current) = &self.current {
-            self.sinks.0.push((Arc::clone(current), Arc::clone(sink)));
-        }
-    }
-}
-
 impl MeasuredSinks {
+    /// Notes a sink of the operator that is being opened, and times it, if that is measured.
+    pub(super) fn measure(
+        &mut self,
+        sink: Arc<dyn PipelineSink>,
+        context: &StageContext,
+    ) -> Arc<dyn PipelineSink> {
+        let Some(counters) = &context.measured else { return sink };
+        self.0.push((Arc::clone(counters), Arc::clone(&sink)));
+        Arc::new(TimedSink::new(sink, counters))
+    }
+
     /// Has operators know what they hold and wrote so far.
     pub(super) fn note_held(&self) {
         for (counters, sink) in &self.0 {
             counters.note_held(sink.bytes(), sink.spilled());
         }
+    }
+}
+
+/// Times a source of the operator that is being opened, if that is measured.
+pub(super) fn timed(
+    source: Arc<dyn PipelineSource>,
+    context: &StageContext,
+) -> Arc<dyn PipelineSource> {
+    match &context.measured {
+        Some(counters) => Arc::new(TimedSource::new(source, counters)),
+        None => source,
     }
 }
 
@@ -57,10 +54,8 @@ pub(super) fn open_measured(
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
     let counters = &node.counters;
-    let outer = stages.measured.current.replace(Arc::clone(counters));
-    let opened = open_node(&node.input, context, stages);
-    stages.measured.current = outer;
-    let mut pipeline = opened?;
+    let context = StageContext { measured: Some(Arc::clone(counters)), ..context.clone() };
+    let mut pipeline = open_node(&node.input, &context, stages)?;
     if pipeline.gate.is_none() {
         pipeline.builder.count_rows(counters);
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::common::{CommonRows, StageList, StageRun};
+use super::measured::timed;
 use super::{OpenPipeline, begin, open_input, output_infos, wrap};
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SlotInfo, StageContext};
@@ -42,13 +43,19 @@ pub(super) fn open_stepped(
     Ok(OpenPipeline { rows_max, may_fail: true, ..begin(source, infos, depth, context) })
 }
 
-/// Has a source hand on one row at a time, if that is wanted.
-pub(super) fn sliced(
+/// Returns a source of the operator that is being opened as others see it: one row at a time, and
+/// timed, if that is wanted.
+pub(super) fn handed_on(
     source: Arc<dyn PipelineSource>,
     infos: &[SlotInfo],
     context: &StageContext,
 ) -> Arc<dyn PipelineSource> {
-    if context.is_sliced { Arc::new(SlicedSource::new(source, infos)) } else { source }
+    let source = if context.is_sliced {
+        Arc::new(SlicedSource::new(source, infos)) as Arc<dyn PipelineSource>
+    } else {
+        source
+    };
+    timed(source, context)
 }
 
 impl SteppedPlan {

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses its own part")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
+pub(crate) mod benchmarks;
 pub(crate) mod joins;
 pub(crate) mod lineitem;
 pub(crate) mod statements;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use nacre_column::{ColumnBuffer, ColumnType};
+use nacre_exec::ExecResult;
 use nacre_exec::dispatch::{QueryOptions, WorkerPool};
 use nacre_exec::lower::{
-    QueryOutput, StoredRelation, StoredRelations, column_sql_type, lower_query,
+    PhysicalQuery, QueryOutput, StoredRelation, StoredRelations, column_sql_type, lower_query,
 };
 use nacre_plan::algebra::QueryPlan;
 use nacre_plan::binder::bind_query;
@@ -87,24 +88,10 @@ impl TestDatabase {
     pub(crate) fn run_plan(&self, plan: &QueryPlan, sql: &str) -> Result<Texts, String> {
         let query = lower_query(plan, self, &ValueSettings::default())
             .map_err(|error| error.to_string())?;
-        let mut answers = self.pools.iter().map(|pool| {
-            let mut stream = pool
-                .execute(query.plan.clone(), QueryOptions::default())
-                .map_err(|error| error.to_string())?;
-            let batches = stream.collect_batches().map_err(|error| error.to_string())?;
-            let mut rows = Vec::new();
-            for batch in &batches {
-                for row in 0..batch.rows {
-                    let text = |output: &QueryOutput| {
-                        let value = output.value(batch, row).map_err(|error| error.to_string())?;
-                        Ok(text_of(&value, output.sql_type))
-                    };
-                    let texts: Result<_, String> = query.outputs.iter().map(text).collect();
-                    rows.push(texts?);
-                }
-            }
-            Ok::<Texts, String>(rows)
-        });
+        let mut answers = self
+            .pools
+            .iter()
+            .map(|pool| run_query(pool, &query).map_err(|error| error.to_string()));
         let first = answers.next().unwrap();
         let is_sorted = is_ordered(sql);
         for other in answers {
@@ -131,6 +118,21 @@ impl TestDatabase {
     pub(crate) fn ordered_rows(&self, sql: &str) -> Texts {
         self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
+}
+
+/// Runs a query that is lowered; returns its rows as they come.
+pub(crate) fn run_query(pool: &WorkerPool, query: &PhysicalQuery) -> ExecResult<Texts> {
+    let mut stream = pool.execute(query.plan.clone(), QueryOptions::default())?;
+    let mut rows = Vec::new();
+    for batch in &stream.collect_batches()? {
+        for row in 0..batch.rows {
+            let text =
+                |output: &QueryOutput| Ok(text_of(&output.value(batch, row)?, output.sql_type));
+            let texts: ExecResult<_> = query.outputs.iter().map(text).collect();
+            rows.push(texts?);
+        }
+    }
+    Ok(rows)
 }
 
 impl RelationCatalog for TestDatabase {

@@ -155,6 +155,7 @@ async fn plan_in_json_has_postgresqls_keys() {
     assert_eq!(plan["Plan"]["Actual Rows"], 2);
     assert_eq!(plan["Plan"]["Actual Loops"], 1);
     assert!(plan["Plan"]["Actual Total Time"].is_f64());
+    assert!(plan["Plan"]["Actual Self Time"].is_f64());
     let steps = ["Parse Time", "Bind Time", "Optimize Time", "Compile Time"];
     let sum: f64 = steps.iter().map(|step| plan["Planning"][step].as_f64().unwrap()).sum();
     assert!((sum - plan["Planning Time"].as_f64().unwrap()).abs() < 0.01, "{plan}");
@@ -188,7 +189,9 @@ async fn operators_in_json_have_rows_expected_and_counted() {
     let (mut joins, mut scans) = (0, 0);
     while let Some(node) = open.pop() {
         assert!(node["Plan Rows"].is_u64() && node["Actual Rows"].is_u64(), "{node}");
-        assert!(node.get("Actual Total Time").is_none(), "{node}");
+        for time in ["Actual Total Time", "Actual Self Time"] {
+            assert!(node.get(time).is_none(), "{node}");
+        }
         match node["Node Type"].as_str().unwrap() {
             "Hash Join" => {
                 assert_eq!(

@@ -5,13 +5,11 @@ use std::time::{Duration, Instant};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
-use nacre_exec::ScanPredicate;
 use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_measured_query, lower_query};
 use nacre_exec::plan::{PlanNode, ScanNode};
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
 use nacre_plan::optimizer::{RowEstimates, optimize};
-use nacre_store::{ColumnSet, Predicate};
 use nacre_syntax::{CopySource, QueryExpression, Statement, parse_statement};
 use nacre_types::ValueSettings;
 use nacre_types::datetime::{DateOrder, SqlTimestamp};
@@ -230,28 +228,8 @@ impl CompiledQuery {
 
 /// Logs what the scans of a plan read, for the validation of a SERIALIZABLE transaction.
 fn note_reads(node: &PlanNode, moment: &Moment) {
-    if let PlanNode::Scan(scan) = node {
-        note_scan(scan, moment);
-    }
-    node.inputs().into_iter().for_each(|input| note_reads(input, moment));
-}
-
-fn note_scan(scan: &ScanNode, moment: &Moment) {
-    let table = scan.snapshot.table();
-    moment.note(table, || {
-        let schema = table.schema();
-        let mut read = ColumnSet::default();
-        let tested = scan.predicates.iter().map(|predicate| predicate.column);
-        let columns = scan.columns.iter().copied().chain(tested);
-        columns.for_each(|column| read.insert(column));
-        let mut predicate = Predicate::new(read);
-        for own in &scan.predicates {
-            if let (ScanPredicate::Restriction(restriction), false) = (&own.predicate, own.is_hint)
-            {
-                predicate = predicate.with(&schema, own.column, restriction);
-            }
-        }
-        predicate
+    node.for_each_scan(&mut |scan| {
+        moment.note(scan.snapshot.table(), || scan.logged_predicate());
     });
 }
 

@@ -194,7 +194,9 @@ fn plan_lines(
     }
     let report = node_report(plan, request);
     if let Some(report) = &report {
-        head.push_str(&format!(" (actual rows={} loops=1)", report.rows));
+        let time = request.has_timing.then(|| format!("time={}ms ", milliseconds(report.time)));
+        let time = time.unwrap_or_default();
+        head.push_str(&format!(" (actual {time}rows={} loops=1)", report.rows));
     }
     lines.push(head);
     let margin = " ".repeat(depth * 6 + 2);
@@ -269,13 +271,15 @@ fn plan_node(plan: &OperatorDescription, request: ExplainRequest, time: Option<D
         keys.push(("Actual Total Time", milliseconds(time)));
     }
     if let Some(report) = node_report(plan, request) {
+        if request.has_timing {
+            keys.push(("Actual Self Time", milliseconds(report.time)));
+        }
         keys.push(("Actual Rows", report.rows.to_string()));
         keys.push(("Actual Loops", "1".to_owned()));
         report_keys(&report, plan.table.is_some(), &mut keys);
     }
     let facts: Vec<_> = plan.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
     keys.push(("Detail", Node::text(&facts.join("; "))));
-    // Times of operators are known by pipeline only.
     let below = plan.inputs.iter().map(|input| plan_node(input, request, None)).collect();
     Node::new(node_type, keys, below)
 }

@@ -78,9 +78,10 @@ impl Session {
             return Ok(CompiledRun::NotTaken(turn));
         };
         let tag = compiled.tag();
-        let stream = compiled.start(&self.engine, &moment).await?;
+        let started = compiled.start(&self.engine, &moment).await;
+        // A block may go on without a statement that failed, whose error told of what it read.
         turn.log(&moment)?;
-        let stream = tie(turn, stream)?;
+        let stream = tie(turn, started?)?;
         Ok(CompiledRun::Started(Outcome::Rows { schema: stream.schema(), stream, tag }))
     }
 
@@ -219,11 +220,12 @@ impl Session {
                 .with_hint("SET nacre.engine = auto runs it with the other."));
         }
         let tag = explain::form(&statement).map(|_| explain::TAG.to_owned());
-        let stream = self.planner.start(&moment, Vec::new(), statement).await?;
+        let started = self.planner.start(&moment, Vec::new(), statement).await;
+        turn.log(&moment)?;
+        let stream = started?;
         if is_query {
             self.engine.count_datafusion();
         }
-        turn.log(&moment)?;
         let stream = tie(turn, stream)?;
         Ok(Outcome::Rows { schema: stream.schema(), stream, tag })
     }
