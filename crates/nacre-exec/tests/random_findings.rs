@@ -56,3 +56,58 @@ fn query_that_is_a_key_of_groups_is_refused() {
     let error = database.run_optimized(&sql).unwrap_err();
     assert!(error.starts_with("not supported"), "{error}");
 }
+
+/// They were answered, 2026-11-27: PostgreSQL computes constants first, and raises their errors.
+#[test]
+fn constant_that_fails_beside_one_that_decides_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for condition in ["null::integer = 1 % 0", "1 / 0 = 1 and false", "1 / 0 = 1 or true"] {
+        let answer = database.run_optimized(&format!("select id from t where {condition}"));
+        let error = answer.unwrap_err();
+        assert!(error.starts_with("not supported"), "{condition}: {error}");
+    }
+    check_counts(&[("false and 1 / 0 = 1", "0"), ("true or 1 / 0 = 1", "50")]);
+    let sql = "select coalesce('a', s)::integer from t where null::boolean";
+    let error = database.run_optimized(sql).unwrap_err();
+    assert!(error.starts_with("not supported"), "{error}");
+}
+
+/// It answered 42804, 2026-11-27: a cast to a type without a modifier leaves none.
+#[test]
+fn cast_takes_the_modifier_of_a_type_away() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "with recursive w (c, x) as (select 0, n::numeric from t where id < 3 union all \
+               select c + 1, 1.0 from w where c < 2) select count(*) from w";
+    assert_eq!(database.rows(sql), [["9"]]);
+    let sql = "select n::numeric, count(*) from t where n::numeric > 20 group by n order by 1";
+    let plain = sql.replace("::numeric", "");
+    assert_eq!(database.run_optimized(sql), database.run_optimized(&plain));
+    assert!(!database.ordered_rows(sql).is_empty());
+}
+
+/// It answered 42803, 2026-11-27.
+#[test]
+fn query_in_grouping_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let query = "(select max(u.id) from t u where u.a = t.k)";
+    let sql = format!("select grouping({query}) from t group by rollup ({query}, s)");
+    let error = database.run_optimized(&sql).unwrap_err();
+    assert!(error.starts_with("not supported"), "{error}");
+}
+
+/// It answered 22012, 2026-11-27: an outer join that nothing is read of is not run.
+#[test]
+fn outer_join_of_which_nothing_is_read_does_not_fail() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sides = [
+        "(select k, max(1 / (id - 4)) as m from t group by k) s on s.k = t.k",
+        "lateral (select count(*) as m from t u where u.k / (t.id - t.id) = 1) s on true",
+    ];
+    for side in sides {
+        let sql =
+            format!("select count(*), max(q.id) from (select t.id from t left join {side}) q");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".into(), "49".into()]]), "{sql}");
+        let read = sql.replace("select t.id", "select t.id + coalesce(s.m, 0) as id");
+        assert!(database.run_optimized(&read).is_err(), "{read}");
+    }
+}

@@ -527,6 +527,9 @@ impl<'c> ExpressionLowering<'c> {
             return self.numeric_modifier(value, target, &unknown);
         }
         let (from, to) = (source.oid(), target.oid());
+        if from == to {
+            return Ok(value);
+        }
         match (value.form, to) {
             (ValueForm::Text, TypeOid::TEXT | TypeOid::VARCHAR) => Ok(value),
             // Without the blanks at its end, as it is stored.
