@@ -16,6 +16,11 @@ fn check_counts(cases: &[(&str, &str)]) {
     }
 }
 
+fn check_refused(database: &TestDatabase, sql: &str) {
+    let error = database.run_optimized(sql).unwrap_err();
+    assert!(error.starts_with("not supported"), "{sql}: {error}");
+}
+
 /// Errors were raised for rows, 22P02 and 22012, 2026-11-26: what a constant decides is not run.
 #[test]
 fn nothing_is_evaluated_beside_a_constant_that_decides() {
@@ -26,7 +31,15 @@ fn nothing_is_evaluated_beside_a_constant_that_decides() {
         ("id / 0 = 1 and false", "0"),
         ("not (id / 0 = 1 and false)", "50"),
         ("(id / 0 = null::bigint) is null", "50"),
+        ("case when false then id / 0 when true then 2 else id / 0 end = 2", "50"),
+        ("case when true then null::integer else id end = id / 0", "0"),
+        ("(true and null::boolean) = (id / 0 = 1)", "0"),
+        ("id / 0 = 1 or 1 <= 2", "50"),
     ]);
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "with recursive w (c) as (select 1 union all select c + 1 from w where c < 3 and \
+               not (c / 0 = 1 and false)) select count(*) from w";
+    assert_eq!(database.rows(sql), [["3"]]);
 }
 
 /// It answered 21000, 2026-11-26: PostgreSQL does not run the query beside null.
@@ -53,23 +66,49 @@ fn query_that_is_a_key_of_groups_is_refused() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
     let query = "(select max(u.id) from t u where u.a = t.k)";
     let sql = format!("select {query} from t group by {query}");
-    let error = database.run_optimized(&sql).unwrap_err();
-    assert!(error.starts_with("not supported"), "{error}");
+    check_refused(&database, &sql);
 }
 
 /// They were answered, 2026-11-27: PostgreSQL computes constants first, and raises their errors.
 #[test]
 fn constant_that_fails_beside_one_that_decides_is_refused() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
-    for condition in ["null::integer = 1 % 0", "1 / 0 = 1 and false", "1 / 0 = 1 or true"] {
-        let answer = database.run_optimized(&format!("select id from t where {condition}"));
-        let error = answer.unwrap_err();
-        assert!(error.starts_with("not supported"), "{condition}: {error}");
+    for rest in [
+        "where null::integer = 1 % 0",
+        "where 1 / 0 = 1 and false",
+        "where 1 / 0 = 1 or true",
+        "where id / (1 / 0) = 1 and null::boolean",
+        "where case when id > 0 then 1 / 0 else 1 end = 1 and null::boolean",
+        "join t u on null::boolean where t.id / (1 / 0) = 1",
+        ", (select distinct 1, 1 / 0 from t) q",
+    ] {
+        check_refused(&database, &format!("select t.id from t {rest}"));
     }
-    check_counts(&[("false and 1 / 0 = 1", "0"), ("true or 1 / 0 = 1", "50")]);
-    let sql = "select coalesce('a', s)::integer from t where null::boolean";
-    let error = database.run_optimized(sql).unwrap_err();
-    assert!(error.starts_with("not supported"), "{error}");
+    check_counts(&[
+        ("false and 1 / 0 = 1", "0"),
+        ("true or 1 / 0 = 1", "50"),
+        ("case when false then id / (1 / 0) else 1 end = 1 and null::boolean", "0"),
+        ("coalesce(1, id / (1 / 0)) = 1 and 1 = 2", "0"),
+        ("(id = 2 or 1 = 1 or id / (1 / 0) = 1) and 1 = 2", "0"),
+    ]);
+    check_refused(&database, "select coalesce('a', s)::integer from t where null::boolean");
+}
+
+/// They answered 22012, 2026-11-27: PostgreSQL computes no aggregate that is not read.
+#[test]
+fn aggregate_that_is_not_read_does_not_fail() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for (groups, count) in
+        [("", "1"), ("group by id", "50"), ("group by rollup (id)", "51"), ("having true", "1")]
+    {
+        let sql =
+            format!("select count(*) from (select max(1 / (id - id)) as m from t {groups}) q");
+        assert_eq!(database.rows(&sql), [[count]], "{sql}");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec![count.to_owned()]]), "{sql}");
+        let read = sql.replace("count(*)", "count(q.m)");
+        assert!(database.run_optimized(&read).is_err(), "{read}");
+    }
+    check_refused(&database, "select 1 from t where exists (select max(1 / (id - id)) from t)");
 }
 
 /// It answered 42804, 2026-11-27: a cast to a type without a modifier leaves none.
@@ -91,8 +130,7 @@ fn query_in_grouping_is_refused() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
     let query = "(select max(u.id) from t u where u.a = t.k)";
     let sql = format!("select grouping({query}) from t group by rollup ({query}, s)");
-    let error = database.run_optimized(&sql).unwrap_err();
-    assert!(error.starts_with("not supported"), "{error}");
+    check_refused(&database, &sql);
 }
 
 /// It answered 22012, 2026-11-27: an outer join that nothing is read of is not run.

@@ -582,9 +582,18 @@ impl<'c> ExpressionLowering<'c> {
         operands: &[ScalarExpression],
         is_and: bool,
     ) -> LoweringResult<LoweredExpression> {
+        let could_fail = self.may_fail;
         let mut ids = Vec::with_capacity(operands.len());
         for operand in operands {
-            ids.push(self.condition(operand)?);
+            match fold_constant(operand)? {
+                // PostgreSQL evaluates nothing beside a constant that decides.
+                Some(SqlValue::Boolean(value)) if value != is_and => {
+                    self.may_fail = could_fail;
+                    let id = self.bool_constant(value)?;
+                    return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+                }
+                _ => ids.push(self.condition(operand)?),
+            }
         }
         self.combine(&ids, is_and)
     }

@@ -103,14 +103,14 @@ fn lower_operator(
                 return lower_distinct_of_nothing(relations, input);
             }
             let grouped = GroupedColumns::of(input, keys, needed);
-            lower_groups(relations, input, grouped, aggregates)
+            lower_groups(relations, input, grouped, aggregates, needed)
         }
         RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column } => {
             if sets.len() > GROUPING_SETS_MAX {
                 return Err(LoweringError::not_supported("this many grouping sets"));
             }
             let grouped = GroupedColumns::of_sets(keys, (sets, *set_column));
-            lower_groups(relations, input, grouped, aggregates)
+            lower_groups(relations, input, grouped, aggregates, needed)
         }
         RelationalOperator::Window { .. } => lower_windows(relations, operator, needed),
         RelationalOperator::Sort { input, keys } => lower_sort(relations, input, keys, needed),
@@ -216,12 +216,14 @@ fn lower_distinct_of_nothing(
     Ok(limit(input, RowRange::first()))
 }
 
-/// Lowers groups and their input, of which keys and what is aggregated are wanted.
+/// Lowers groups and their input, of which keys and what is aggregated are wanted: aggregates that
+/// are not needed are left out.
 fn lower_groups(
     relations: &dyn StoredRelations,
     input: &RelationalOperator,
     grouped: GroupedColumns<'_>,
     aggregates: &[AggregateColumn],
+    needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
     let mut wanted: Vec<ColumnId> = Vec::with_capacity(grouped.keys.len());
     let sources = grouped.keys.iter().map(|key| key.source);
@@ -231,12 +233,14 @@ fn lower_groups(
             wanted.push(source);
         }
     }
-    for aggregate in aggregates {
+    // PostgreSQL does not compute the others, either.
+    let aggregates: Vec<_> = aggregates.iter().filter(|one| needed.contains(&one.column)).collect();
+    for aggregate in &aggregates {
         let own = aggregate.call.expressions().into_iter();
         own.for_each(|expression| collect_columns(expression, &mut wanted));
     }
     let input = lower_relation(relations, input, &wanted)?;
-    lower_aggregate(input, grouped, aggregates)
+    lower_aggregate(input, grouped, &aggregates)
 }
 
 /// Lowers conditions, which have columns, above `input`.
