@@ -35,6 +35,8 @@ fn nothing_is_evaluated_beside_a_constant_that_decides() {
         ("case when true then null::integer else id end = id / 0", "0"),
         ("(true and null::boolean) = (id / 0 = 1)", "0"),
         ("id / 0 = 1 or 1 <= 2", "50"),
+        ("1 * (1::smallint / null::smallint) >= id / 0", "0"),
+        ("id / 0 = 1 and id > 1 + nullif(1, 1)", "0"),
     ]);
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
     let sql = "with recursive w (c) as (select 1 union all select c + 1 from w where c < 3 and \
@@ -147,5 +149,41 @@ fn outer_join_of_which_nothing_is_read_does_not_fail() {
         assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".into(), "49".into()]]), "{sql}");
         let read = sql.replace("select t.id", "select t.id + coalesce(s.m, 0) as id");
         assert!(database.run_optimized(&read).is_err(), "{read}");
+    }
+}
+
+/// It answered 21000, 2026-11-27: the frame of the only row is empty.
+#[test]
+fn query_in_a_window_function_that_skips_rows_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for call in [
+        "last_value((select k from t)) over (order by c rows between 2 preceding and 1 preceding)",
+        "lag((select k from t)) over (order by v.c)",
+        "sum((select k from t)) over (order by v.c rows between 2 preceding and 1 preceding)",
+        "max((select k from t)) over (order by v.c rows unbounded preceding exclude current row)",
+    ] {
+        check_refused(&database, &format!("select {call} from (values (1)) v (c)"));
+    }
+}
+
+/// It answered 21000, 2026-11-27: one row is left of HAVING without aggregates, of any rows.
+#[test]
+fn rows_below_having_without_aggregates_are_not_made() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for below in ["(select k from t) = 1", "1 / (v.id - v.id) = 1"] {
+        let query = format!("select 1 from t v where {below} having t.o");
+        let sql = format!("select count(*) from t where ({query}) = 1 or ({query}) is null");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".to_owned()]]), "{sql}");
+    }
+    check_refused(&database, "select 1 from t where k / (1 / 0) = 1 having true");
+}
+
+/// It answered 21000, 2026-11-27: PostgreSQL computes constants before values of queries.
+#[test]
+fn query_beside_a_constant_that_is_not_true_is_not_run() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for rest in ["between 1 and null::integer", "= 1 and 1 = 2"] {
+        let sql = format!("select count(*) from t where (select k from t) {rest}");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["0".to_owned()]]), "{sql}");
     }
 }

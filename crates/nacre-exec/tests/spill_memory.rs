@@ -30,17 +30,18 @@ const WORKERS: usize = 2;
 const QUERIES: &[(&str, &str)] = &[
     (
         "sort",
-        "select count(s.x), max(s.y) from (select 'text ' || a as x, a::bigint * 7919 % 1000003 as y from \
-         generate_series(1, 1200000) a order by 2, 1 offset 1) s",
+        "select count(s.x), max(s.y) from (select 'text ' || a as x, a::bigint * 7919 % 1000003 \
+         as y from generate_series(1, 1200000) a order by 2, 1 offset 1) s",
     ),
     (
         "groups",
-        "select count(*), max(s.x) from (select 'text ' || a::bigint * 7919 % 1000003 as x, count(*), \
-         sum(a) from generate_series(1, 1200000) a group by 1) s",
+        "select count(*), max(s.x) from (select 'text ' || a::bigint * 7919 % 1000003 as x, \
+         count(*), sum(a) from generate_series(1, 1200000) a group by 1) s",
     ),
     (
         "distinct values",
-        "select count(distinct 'text ' || a::bigint * 7919 % 1000003) from generate_series(1, 1200000) a",
+        "select count(distinct 'text ' || a::bigint * 7919 % 1000003) from \
+         generate_series(1, 1200000) a",
     ),
     (
         "join",

@@ -13,7 +13,7 @@ use nacre_simd::Flavour;
 use super::columns::{ColumnPlaces, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
-use super::fold::check_constants;
+use super::fold::{check_constants, is_null_call};
 use super::once::has_once;
 use crate::error::ExecResult;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -25,7 +25,8 @@ use crate::value::ScalarValue;
 /// Most bytes of a constant: longer ones are computed by the other engine, at execution.
 pub(super) const CONSTANT_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the conditions that have columns; `None` if another one is not true.
+/// Returns the conditions that have columns; `None` if another one is not true, or one is null
+/// whatever its columns have.
 ///
 /// # Errors
 /// Those of conditions without columns; if there are no rows, of other constants, too.
@@ -37,7 +38,9 @@ pub(super) fn without_constants<'e>(
     for condition in conditions {
         let mut columns = Vec::new();
         collect_columns(condition, &mut columns);
-        if !columns.is_empty() || !has_rows && has_once(condition) {
+        if is_null_call(condition)? {
+            has_rows = false;
+        } else if !columns.is_empty() || !has_rows && has_once(condition) {
             kept.push(*condition);
         } else if has_once(condition) {
             // PostgreSQL evaluates it also if there are no rows.

@@ -3,6 +3,7 @@
 //! All operators and casts that the lowering has and that may fail are folded here, so that one on
 //! constants never fails for the rows that reach it: PostgreSQL raises its error before the first.
 
+use nacre_functions::catalog::find_function;
 use nacre_plan::algebra::{CaseArm, ScalarExpression, ScalarKind};
 use nacre_types::SqlValue;
 
@@ -30,6 +31,38 @@ pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Opt
     value
         .map(Some)
         .map_err(|error| LoweringError::not_supported(format!("a constant that fails ({error})")))
+}
+
+/// Whether a constant null decides a call: PostgreSQL evaluates no other argument.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for another constant in it that fails.
+pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool> {
+    let (is_strict, operands) = match &expression.kind {
+        ScalarKind::Operator { operator, operands } => {
+            let function = find_function(operator.function);
+            (function.is_some_and(|function| function.is_strict), operands)
+        }
+        ScalarKind::Function { function, arguments } => (function.is_strict, arguments),
+        _ => return Ok(false),
+    };
+    let mut has_null = false;
+    for operand in operands.iter().filter(|_| is_strict) {
+        has_null |= fold_constant(operand)?.is_some_and(|value| value.is_null());
+    }
+    if has_null {
+        operands.iter().try_for_each(check_constants)?;
+    }
+    Ok(has_null)
+}
+
+/// Whether constants decide that a condition is not true.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for a constant in it that fails.
+pub(super) fn is_never_true(condition: &ScalarExpression) -> LoweringResult<bool> {
+    let value = fold_constant(condition)?;
+    Ok(value.is_some_and(|value| !is_bool(&value, true)) || is_null_call(condition)?)
 }
 
 /// Computes the constants of an expression that is evaluated for no row: PostgreSQL computes them

@@ -19,7 +19,7 @@ use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{checked_node, form_key_node};
 use super::expressions::ExpressionLowering;
-use super::fold::fold_constant;
+use super::fold::{fold_constant, is_never_true};
 use super::form::ValueForm;
 use super::join_keys::PairConditions;
 use super::joins::lower_join;
@@ -131,6 +131,11 @@ fn lower_conditions(
     let mut conditions = Vec::new();
     split_conjuncts(condition, &mut conditions);
     if is_gate(operator) && has_once(condition) {
+        for one in &conditions {
+            if is_never_true(one)? {
+                return Ok(lower_single_row().emptied());
+            }
+        }
         return filter(lower_single_row(), &conditions);
     }
     match without_constants(&conditions)? {

@@ -22,6 +22,14 @@ use crate::properties::is_total;
 pub(super) fn fold_decided(operator: &mut RelationalOperator) {
     operator.expressions_mut().into_iter().for_each(fold_expression);
     operator.inputs_mut().into_iter().for_each(fold_decided);
+    if let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true } = operator
+        && keys.is_empty()
+        && aggregates.is_empty()
+        && !input.any_expression(&may_fail_at_once)
+    {
+        // HAVING without aggregates is about one row, whatever rows there are.
+        **input = RelationalOperator::SingleRow;
+    }
 }
 
 fn fold_expression(expression: &mut ScalarExpression) {
@@ -77,7 +85,8 @@ pub(super) fn decided_value(expression: &ScalarExpression) -> Option<SqlValue> {
     let children = expression.children();
     let null_decides = || {
         let has_null = children.iter().any(|child| constant_of(child) == Some(&SqlValue::Null));
-        has_null && !children.iter().any(|child| may_fail_at_once(child))
+        let fails = |one: &&ScalarExpression| constant_of(one).is_none() && may_fail_at_once(one);
+        has_null && !children.iter().any(fails)
     };
     match &expression.kind {
         ScalarKind::And(operands) => decided_junction(operands, false),
