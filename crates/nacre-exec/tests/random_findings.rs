@@ -16,6 +16,11 @@ fn check_counts(cases: &[(&str, &str)]) {
     }
 }
 
+fn check_refused(database: &TestDatabase, sql: &str) {
+    let error = database.run_optimized(sql).unwrap_err();
+    assert!(error.starts_with("not supported"), "{sql}: {error}");
+}
+
 /// Errors were raised for rows, 22P02 and 22012, 2026-11-26: what a constant decides is not run.
 #[test]
 fn nothing_is_evaluated_beside_a_constant_that_decides() {
@@ -26,7 +31,17 @@ fn nothing_is_evaluated_beside_a_constant_that_decides() {
         ("id / 0 = 1 and false", "0"),
         ("not (id / 0 = 1 and false)", "50"),
         ("(id / 0 = null::bigint) is null", "50"),
+        ("case when false then id / 0 when true then 2 else id / 0 end = 2", "50"),
+        ("case when true then null::integer else id end = id / 0", "0"),
+        ("(true and null::boolean) = (id / 0 = 1)", "0"),
+        ("id / 0 = 1 or 1 <= 2", "50"),
+        ("1 * (1::smallint / null::smallint) >= id / 0", "0"),
+        ("id / 0 = 1 and id > 1 + nullif(1, 1)", "0"),
     ]);
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "with recursive w (c) as (select 1 union all select c + 1 from w where c < 3 and \
+               not (c / 0 = 1 and false)) select count(*) from w";
+    assert_eq!(database.rows(sql), [["3"]]);
 }
 
 /// It answered 21000, 2026-11-26: PostgreSQL does not run the query beside null.
@@ -53,6 +68,122 @@ fn query_that_is_a_key_of_groups_is_refused() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
     let query = "(select max(u.id) from t u where u.a = t.k)";
     let sql = format!("select {query} from t group by {query}");
-    let error = database.run_optimized(&sql).unwrap_err();
-    assert!(error.starts_with("not supported"), "{error}");
+    check_refused(&database, &sql);
+}
+
+/// They were answered, 2026-11-27: PostgreSQL computes constants first, and raises their errors.
+#[test]
+fn constant_that_fails_beside_one_that_decides_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for rest in [
+        "where null::integer = 1 % 0",
+        "where 1 / 0 = 1 and false",
+        "where 1 / 0 = 1 or true",
+        "where id / (1 / 0) = 1 and null::boolean",
+        "where case when id > 0 then 1 / 0 else 1 end = 1 and null::boolean",
+        "join t u on null::boolean where t.id / (1 / 0) = 1",
+        ", (select distinct 1, 1 / 0 from t) q",
+    ] {
+        check_refused(&database, &format!("select t.id from t {rest}"));
+    }
+    check_counts(&[
+        ("false and 1 / 0 = 1", "0"),
+        ("true or 1 / 0 = 1", "50"),
+        ("case when false then id / (1 / 0) else 1 end = 1 and null::boolean", "0"),
+        ("coalesce(1, id / (1 / 0)) = 1 and 1 = 2", "0"),
+        ("(id = 2 or 1 = 1 or id / (1 / 0) = 1) and 1 = 2", "0"),
+    ]);
+    check_refused(&database, "select coalesce('a', s)::integer from t where null::boolean");
+}
+
+/// They answered 22012, 2026-11-27: PostgreSQL computes no aggregate that is not read.
+#[test]
+fn aggregate_that_is_not_read_does_not_fail() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for (groups, count) in
+        [("", "1"), ("group by id", "50"), ("group by rollup (id)", "51"), ("having true", "1")]
+    {
+        let sql =
+            format!("select count(*) from (select max(1 / (id - id)) as m from t {groups}) q");
+        assert_eq!(database.rows(&sql), [[count]], "{sql}");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec![count.to_owned()]]), "{sql}");
+        let read = sql.replace("count(*)", "count(q.m)");
+        assert!(database.run_optimized(&read).is_err(), "{read}");
+    }
+    check_refused(&database, "select 1 from t where exists (select max(1 / (id - id)) from t)");
+}
+
+/// It answered 42804, 2026-11-27: a cast to a type without a modifier leaves none.
+#[test]
+fn cast_takes_the_modifier_of_a_type_away() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "with recursive w (c, x) as (select 0, n::numeric from t where id < 3 union all \
+               select c + 1, 1.0 from w where c < 2) select count(*) from w";
+    assert_eq!(database.rows(sql), [["9"]]);
+    let sql = "select n::numeric, count(*) from t where n::numeric > 20 group by n order by 1";
+    let plain = sql.replace("::numeric", "");
+    assert_eq!(database.run_optimized(sql), database.run_optimized(&plain));
+    assert!(!database.ordered_rows(sql).is_empty());
+}
+
+/// It answered 42803, 2026-11-27.
+#[test]
+fn query_in_grouping_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let query = "(select max(u.id) from t u where u.a = t.k)";
+    let sql = format!("select grouping({query}) from t group by rollup ({query}, s)");
+    check_refused(&database, &sql);
+}
+
+/// It answered 22012, 2026-11-27: an outer join that nothing is read of is not run.
+#[test]
+fn outer_join_of_which_nothing_is_read_does_not_fail() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sides = [
+        "(select k, max(1 / (id - 4)) as m from t group by k) s on s.k = t.k",
+        "lateral (select count(*) as m from t u where u.k / (t.id - t.id) = 1) s on true",
+    ];
+    for side in sides {
+        let sql =
+            format!("select count(*), max(q.id) from (select t.id from t left join {side}) q");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".into(), "49".into()]]), "{sql}");
+        let read = sql.replace("select t.id", "select t.id + coalesce(s.m, 0) as id");
+        assert!(database.run_optimized(&read).is_err(), "{read}");
+    }
+}
+
+/// It answered 21000, 2026-11-27: the frame of the only row is empty.
+#[test]
+fn query_in_a_window_function_that_skips_rows_is_refused() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for call in [
+        "last_value((select k from t)) over (order by c rows between 2 preceding and 1 preceding)",
+        "lag((select k from t)) over (order by v.c)",
+        "sum((select k from t)) over (order by v.c rows between 2 preceding and 1 preceding)",
+        "max((select k from t)) over (order by v.c rows unbounded preceding exclude current row)",
+    ] {
+        check_refused(&database, &format!("select {call} from (values (1)) v (c)"));
+    }
+}
+
+/// It answered 21000, 2026-11-27: one row is left of HAVING without aggregates, of any rows.
+#[test]
+fn rows_below_having_without_aggregates_are_not_made() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for below in ["(select k from t) = 1", "1 / (v.id - v.id) = 1"] {
+        let query = format!("select 1 from t v where {below} having t.o");
+        let sql = format!("select count(*) from t where ({query}) = 1 or ({query}) is null");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".to_owned()]]), "{sql}");
+    }
+    check_refused(&database, "select 1 from t where k / (1 / 0) = 1 having true");
+}
+
+/// It answered 21000, 2026-11-27: PostgreSQL computes constants before values of queries.
+#[test]
+fn query_beside_a_constant_that_is_not_true_is_not_run() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for rest in ["between 1 and null::integer", "= 1 and 1 = 2"] {
+        let sql = format!("select count(*) from t where (select k from t) {rest}");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["0".to_owned()]]), "{sql}");
+    }
 }

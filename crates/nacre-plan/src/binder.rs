@@ -207,7 +207,12 @@ fn bind_sharing(
         (Ok(_), Some(error)) => Err(error),
         (bound, _) => bound,
     };
-    common.iter_mut().for_each(|query| folding::fold_decided(&mut query.root));
+    for query in &mut common {
+        folding::fold_decided(&mut query.root);
+        if let Some(term) = query.form.term_mut() {
+            folding::fold_decided(&mut term.root);
+        }
+    }
     if let Ok((root, _)) = &mut bound {
         folding::fold_decided(root);
     }

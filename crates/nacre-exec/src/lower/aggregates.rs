@@ -96,9 +96,9 @@ impl<'q> GroupedColumns<'q> {
 pub(super) fn lower_aggregate(
     input: LoweredRelation,
     grouped: GroupedColumns<'_>,
-    aggregates: &[AggregateColumn],
+    aggregates: &[&AggregateColumn],
 ) -> LoweringResult<LoweredRelation> {
-    let has_guard = |one: &AggregateColumn| {
+    let has_guard = |one: &&AggregateColumn| {
         one.call.filter.is_some()
             || one.call.expressions().iter().any(|own| own.any(&ScalarExpression::is_guard))
     };
@@ -118,12 +118,16 @@ pub(super) fn lower_aggregate(
     let dependents = lowering.add_dependents(&places, &dependents, &mut columns, &key_indexes)?;
     let mut planned = Vec::with_capacity(aggregates.len());
     // Averages first: their sums serve as sums, too.
-    let is_average = |one: &&AggregateColumn| {
+    let is_average = |one: &&&AggregateColumn| {
         aggregate_meaning(one.call.function.oid) == Some(AggregateMeaning::Average)
     };
     let rest = aggregates.iter().filter(|one| !is_average(one));
     for AggregateColumn { column, call } in aggregates.iter().filter(is_average).chain(rest) {
         planned.push(lowering.plan(*column, call)?);
+    }
+    if planned.is_empty() && key_indexes.is_empty() {
+        // Of its one row nothing is needed.
+        lowering.add(AggregateCall::new(AggregateFunction::CountRows, None, IntLimit::BIGINT));
     }
     let AggregateInput { expressions, outputs, calls } = lowering;
     let starts = call_starts(key_indexes.len() + dependents.len(), &calls);

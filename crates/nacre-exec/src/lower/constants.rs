@@ -13,6 +13,7 @@ use nacre_simd::Flavour;
 use super::columns::{ColumnPlaces, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
+use super::fold::{check_constants, is_null_call};
 use super::once::has_once;
 use crate::error::ExecResult;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -24,35 +25,51 @@ use crate::value::ScalarValue;
 /// Most bytes of a constant: longer ones are computed by the other engine, at execution.
 pub(super) const CONSTANT_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the conditions that have columns; `None` if another one is not true.
+/// Returns the conditions that have columns; `None` if another one is not true, or one is null
+/// whatever its columns have.
 ///
 /// # Errors
-/// Those of conditions without columns.
+/// Those of conditions without columns; if there are no rows, of other constants, too.
 pub(super) fn without_constants<'e>(
     conditions: &[&'e ScalarExpression],
 ) -> LoweringResult<Option<Vec<&'e ScalarExpression>>> {
     let mut kept = Vec::with_capacity(conditions.len());
+    let mut has_rows = true;
     for condition in conditions {
         let mut columns = Vec::new();
         collect_columns(condition, &mut columns);
-        if !columns.is_empty() {
+        if is_null_call(condition)? {
+            has_rows = false;
+        } else if !columns.is_empty() || !has_rows && has_once(condition) {
             kept.push(*condition);
         } else if has_once(condition) {
             // PostgreSQL evaluates it also if there are no rows.
             return Err(LoweringError::not_supported("conditions on values of queries alone"));
-        } else if !is_true(condition)? {
-            return Ok(None);
+        } else {
+            match decide(condition)? {
+                ScalarValue::Bool(true) => {}
+                // It computes no constants behind this one.
+                ScalarValue::Bool(false) => {
+                    has_rows = false;
+                    break;
+                }
+                _ => has_rows = false,
+            }
         }
     }
-    Ok(Some(kept))
+    if has_rows {
+        return Ok(Some(kept));
+    }
+    kept.into_iter().try_for_each(check_constants)?;
+    Ok(None)
 }
 
-/// Whether a condition without columns is true.
-fn is_true(condition: &ScalarExpression) -> LoweringResult<bool> {
+/// Computes a condition without columns.
+fn decide(condition: &ScalarExpression) -> LoweringResult<ScalarValue> {
     let columns = ColumnPlaces::default();
     let mut expressions = ExpressionLowering::new(&columns);
     let id = expressions.condition(condition)?;
-    Ok(evaluate_constant(&expressions.graph, id)? == ScalarValue::Bool(true))
+    evaluate_constant(&expressions.graph, id)
 }
 
 /// Evaluates an expression for a row without columns.

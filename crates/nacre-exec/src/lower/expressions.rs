@@ -27,7 +27,7 @@ use super::columns::{ColumnPlace, ColumnPlaces};
 use super::date_field::WholeField;
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{decimal_node, form_key_node, key_node, rounded_node};
-use super::fold::fold_constant;
+use super::fold::{fold_constant, is_null_call};
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
 use super::once::{KnownOnce, ask_for, several_rows};
@@ -106,6 +106,9 @@ impl<'c> ExpressionLowering<'c> {
     ) -> LoweringResult<LoweredExpression> {
         if let Some(value) = fold_constant(expression)? {
             return self.constant(&value, expression.sql_type);
+        }
+        if is_null_call(expression)? {
+            return self.constant(&SqlValue::Null, expression.sql_type);
         }
         let (levels, may_fail) = (self.levels, self.may_fail);
         self.levels += graph_levels(&expression.kind);
@@ -546,6 +549,9 @@ impl<'c> ExpressionLowering<'c> {
             return self.numeric_modifier(value, target, &unknown);
         }
         let (from, to) = (source.oid(), target.oid());
+        if from == to {
+            return Ok(value);
+        }
         match (value.form, to) {
             (ValueForm::Text, TypeOid::TEXT | TypeOid::VARCHAR) => Ok(value),
             // Without the blanks at its end, as it is stored.
@@ -598,9 +604,18 @@ impl<'c> ExpressionLowering<'c> {
         operands: &[ScalarExpression],
         is_and: bool,
     ) -> LoweringResult<LoweredExpression> {
+        let could_fail = self.may_fail;
         let mut ids = Vec::with_capacity(operands.len());
         for operand in operands {
-            ids.push(self.condition(operand)?);
+            match fold_constant(operand)? {
+                // PostgreSQL evaluates nothing beside a constant that decides.
+                Some(SqlValue::Boolean(value)) if value != is_and => {
+                    self.may_fail = could_fail;
+                    let id = self.bool_constant(value)?;
+                    return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+                }
+                _ => ids.push(self.condition(operand)?),
+            }
         }
         self.combine(&ids, is_and)
     }

@@ -3,7 +3,8 @@
 //! All operators and casts that the lowering has and that may fail are folded here, so that one on
 //! constants never fails for the rows that reach it: PostgreSQL raises its error before the first.
 
-use nacre_plan::algebra::ScalarExpression;
+use nacre_functions::catalog::find_function;
+use nacre_plan::algebra::{CaseArm, ScalarExpression, ScalarKind};
 use nacre_types::SqlValue;
 
 use super::constants::CONSTANT_BYTES_MAX;
@@ -30,4 +31,82 @@ pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Opt
     value
         .map(Some)
         .map_err(|error| LoweringError::not_supported(format!("a constant that fails ({error})")))
+}
+
+/// Whether a constant null decides a call: PostgreSQL evaluates no other argument.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for another constant in it that fails.
+pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool> {
+    let (is_strict, operands) = match &expression.kind {
+        ScalarKind::Operator { operator, operands } => {
+            let function = find_function(operator.function);
+            (function.is_some_and(|function| function.is_strict), operands)
+        }
+        ScalarKind::Function { function, arguments } => (function.is_strict, arguments),
+        _ => return Ok(false),
+    };
+    let mut has_null = false;
+    for operand in operands.iter().filter(|_| is_strict) {
+        has_null |= fold_constant(operand)?.is_some_and(|value| value.is_null());
+    }
+    if has_null {
+        operands.iter().try_for_each(check_constants)?;
+    }
+    Ok(has_null)
+}
+
+/// Whether constants decide that a condition is not true.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for a constant in it that fails.
+pub(super) fn is_never_true(condition: &ScalarExpression) -> LoweringResult<bool> {
+    let value = fold_constant(condition)?;
+    Ok(value.is_some_and(|value| !is_bool(&value, true)) || is_null_call(condition)?)
+}
+
+/// Computes the constants of an expression that is evaluated for no row: PostgreSQL computes them
+/// before it knows.
+///
+/// # Errors
+/// [`LoweringError::NotSupported`] for one that fails.
+pub(super) fn check_constants(expression: &ScalarExpression) -> LoweringResult<()> {
+    if fold_constant(expression)?.is_some() {
+        return Ok(());
+    }
+    match &expression.kind {
+        ScalarKind::And(operands) => check_until(operands, &|one| is_bool(one, false)),
+        ScalarKind::Or(operands) => check_until(operands, &|one| is_bool(one, true)),
+        ScalarKind::Coalesce(arguments) => check_until(arguments, &|one| !one.is_null()),
+        ScalarKind::Case { arms, otherwise } => {
+            for CaseArm { condition, result } in arms {
+                check_constants(condition)?;
+                match fold_constant(condition)? {
+                    Some(value) if !is_bool(&value, true) => {}
+                    Some(_) => return check_constants(result),
+                    None => check_constants(result)?,
+                }
+            }
+            otherwise.iter().try_for_each(|last| check_constants(last))
+        }
+        _ => expression.children().into_iter().try_for_each(check_constants),
+    }
+}
+
+/// Computes the constants of expressions up to the first constant that decides.
+fn check_until(
+    expressions: &[ScalarExpression],
+    decides: &dyn Fn(&SqlValue) -> bool,
+) -> LoweringResult<()> {
+    for expression in expressions {
+        check_constants(expression)?;
+        if fold_constant(expression)?.is_some_and(|value| decides(&value)) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn is_bool(value: &SqlValue, wanted: bool) -> bool {
+    matches!(value, SqlValue::Boolean(value) if *value == wanted)
 }

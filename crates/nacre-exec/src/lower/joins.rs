@@ -21,6 +21,7 @@ use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
 use super::exact_joins::with_rounded_values;
 use super::expressions::ExpressionLowering;
+use super::fold::check_constants;
 use super::form::ValueForm;
 use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
 use super::join_sides::{lower_sides, pairing_kind};
@@ -67,6 +68,7 @@ pub(super) fn lower_join(
     if let Some(on) = without_constants(&on)? {
         return join_lowered(variant, [left, right], PairConditions { on, above }, false);
     }
+    above.into_iter().try_for_each(check_constants)?;
     // No row has a partner. PostgreSQL reads no side whose rows come out with a partner alone.
     let none = PairConditions::default();
     match variant {

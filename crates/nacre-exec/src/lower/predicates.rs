@@ -102,6 +102,7 @@ fn stored_column(
             let (index, form) = stored_column(operand, columns)?;
             let (from, to) = (operand.sql_type.oid(), expression.sql_type.oid());
             let form = match (form, from, to) {
+                _ if from == to => form,
                 (ValueForm::Integer, TypeOid::INT2, TypeOid::INT4)
                 | (ValueForm::Integer, TypeOid::INT2 | TypeOid::INT4, TypeOid::INT8)
                 | (ValueForm::Text, _, TypeOid::TEXT | TypeOid::VARCHAR) => form,

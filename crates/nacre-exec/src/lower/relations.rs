@@ -18,7 +18,7 @@ use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{checked_node, form_key_node};
 use super::expressions::ExpressionLowering;
-use super::fold::fold_constant;
+use super::fold::{fold_constant, is_never_true};
 use super::form::ValueForm;
 use super::join_keys::PairConditions;
 use super::joins::lower_join;
@@ -100,14 +100,14 @@ fn lower_operator(
                 return lower_distinct_of_nothing(relations, input);
             }
             let grouped = GroupedColumns::of(input, keys, needed);
-            lower_groups(relations, input, grouped, aggregates)
+            lower_groups(relations, input, grouped, aggregates, needed)
         }
         RelationalOperator::GroupingSets { input, keys, sets, aggregates, set_column } => {
             if sets.len() > GROUPING_SETS_MAX {
                 return Err(LoweringError::not_supported("this many grouping sets"));
             }
             let grouped = GroupedColumns::of_sets(keys, (sets, *set_column));
-            lower_groups(relations, input, grouped, aggregates)
+            lower_groups(relations, input, grouped, aggregates, needed)
         }
         RelationalOperator::Window { .. } => lower_windows(relations, operator, needed),
         RelationalOperator::Sort { input, keys } => lower_sort(relations, input, keys, needed),
@@ -128,6 +128,11 @@ fn lower_conditions(
     let mut conditions = Vec::new();
     split_conjuncts(condition, &mut conditions);
     if is_gate(operator) && has_once(condition) {
+        for one in &conditions {
+            if is_never_true(one)? {
+                return Ok(lower_single_row().emptied());
+            }
+        }
         return filter(lower_single_row(), &conditions);
     }
     match without_constants(&conditions)? {
@@ -213,12 +218,14 @@ fn lower_distinct_of_nothing(
     Ok(limit(input, RowRange::first()))
 }
 
-/// Lowers groups and their input, of which keys and what is aggregated are wanted.
+/// Lowers groups and their input, of which keys and what is aggregated are wanted: aggregates that
+/// are not needed are left out.
 fn lower_groups(
     relations: &dyn StoredRelations,
     input: &RelationalOperator,
     grouped: GroupedColumns<'_>,
     aggregates: &[AggregateColumn],
+    needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
     let mut wanted: Vec<ColumnId> = Vec::with_capacity(grouped.keys.len());
     let sources = grouped.keys.iter().map(|key| key.source);
@@ -228,12 +235,14 @@ fn lower_groups(
             wanted.push(source);
         }
     }
-    for aggregate in aggregates {
+    // PostgreSQL does not compute the others, either.
+    let aggregates: Vec<_> = aggregates.iter().filter(|one| needed.contains(&one.column)).collect();
+    for aggregate in &aggregates {
         let own = aggregate.call.expressions().into_iter();
         own.for_each(|expression| collect_columns(expression, &mut wanted));
     }
     let input = lower_relation(relations, input, &wanted)?;
-    lower_aggregate(input, grouped, aggregates)
+    lower_aggregate(input, grouped, &aggregates)
 }
 
 /// Lowers conditions, which have columns, above `input`.

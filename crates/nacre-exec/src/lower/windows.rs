@@ -10,7 +10,7 @@
 
 use nacre_plan::algebra::{
     BoundAggregate, BoundSortKey, ColumnId, RelationalOperator, ScalarExpression, ScalarKind,
-    WindowColumn,
+    WindowColumn, WindowFrameExclusion,
 };
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
@@ -22,6 +22,7 @@ use super::exact_nodes::form_key_node;
 use super::expressions::{ExpressionLowering, LoweredExpression};
 use super::fold::fold_constant;
 use super::form::ValueForm;
+use super::once::has_once;
 use super::operators::{WindowMeaning, window_meaning};
 use super::relations::{compute, computed_columns, guarded_column, lower_relation, pass_through};
 use super::stored::StoredRelations;
@@ -283,6 +284,24 @@ fn is_total(call: &BoundAggregate) -> bool {
     }
 }
 
+/// Refuses values of queries in a function of which PostgreSQL evaluates the arguments for the rows
+/// of its frames, or for those that it shows, alone: there may be none.
+fn refuse_skipped_queries(one: &WindowColumn) -> LoweringResult<()> {
+    use WindowMeaning as M;
+    let is_of_single_rows = matches!(
+        window_meaning(one.call.function.oid),
+        Some(M::Shift { .. } | M::FirstValue | M::LastValue | M::NthValue)
+    );
+    let skips_rows = is_of_single_rows
+        || !one.frame.offsets().is_empty()
+        || one.frame.exclusion != WindowFrameExclusion::Nothing;
+    if skips_rows && one.call.expressions().into_iter().any(has_once) {
+        let what = "values of queries in window functions that skip rows";
+        return Err(LoweringError::not_supported(what));
+    }
+    Ok(())
+}
+
 /// The functions of a node, under way.
 struct WindowLowering<'c> {
     /// The columns below the node.
@@ -298,6 +317,7 @@ impl WindowLowering<'_> {
         one: &WindowColumn,
     ) -> LoweringResult<(WindowFunction, PlannedAggregate)> {
         let call = &one.call;
+        refuse_skipped_queries(one)?;
         let plain = |form: ValueForm| PlannedAggregate::of_column(one.column, form);
         let Some(meaning) = window_meaning(call.function.oid) else {
             return self.aggregate(one);

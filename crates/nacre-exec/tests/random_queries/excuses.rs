@@ -6,10 +6,16 @@
 //!    that is computed for all rows of the items that it reads: PostgreSQL evaluates conditions of
 //!    one item before it finds that the others have no partners for its rows, and a query without
 //!    outer columns before it finds that no row needs it.
-//! 3. We fail, and have PostgreSQL's rows without an outer join: PostgreSQL leaves out one of which
+//! 3. PostgreSQL fails when it plans a query over another one: it puts constants of queries in FROM
+//!    into the expressions around them and computes these, whether or not a row reaches them.
+//! 4. We fail, and have PostgreSQL's rows without an outer join: PostgreSQL leaves out one of which
 //!    no column is wanted, if it knows that it adds no rows.
-//! 4. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
+//! 5. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
 //!    conditions of WHERE before those of joins, and nothing if it finds an empty item first.
+//!
+//! Of two plans of our own with different orders of joins one may fail for an expression of a query
+//! of several items that fails apart, too, if the other one has no rows: it finds that before. If
+//! it has rows, the expression must have a query, which is computed once, where a row needs it.
 //!
 //! Anything else is a difference.
 
@@ -48,22 +54,61 @@ pub(crate) fn excuse(
             let text = query.text();
             match other_plan(&text, answers, session) {
                 Some(has_our_rows) => has_our_rows.then_some("PostgreSQL fails with one plan"),
-                None if has_several_sources(query) => {
-                    let mut run = |sql: &str| database.answer(sql, RunVariant::NotOptimized);
-                    let fails = fails_apart(query, answers.theirs, &mut run);
+                None if reads_query(query) && fails_to_plan(&text, answers.theirs, session) => {
+                    Some("PostgreSQL computes a constant that no row reaches")
+                }
+                None if !has_several_sources(query) => None,
+                None => {
+                    let mut run = |sql: &str| answer_apart(sql, database);
+                    let fails = fails_apart(query, answers.theirs, &|_| true, &mut run);
                     fails.then_some("PostgreSQL evaluates for rows without partners")
                 }
-                None => None,
             }
         }
         AnswerDifference::OurError if answers_without_join(query, answers, database) => {
             Some("PostgreSQL leaves an outer join out")
         }
         AnswerDifference::OurError if has_no_rows(answers.theirs) && has_several_sources(query) => {
-            let fails = fails_apart(query, answers.ours, &mut |sql| session.answer(sql));
+            let mut run = |sql: &str| session.answer(sql);
+            let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
             fails.then_some("PostgreSQL finds before that there are no rows")
         }
         _ => None,
+    }
+}
+
+/// Returns why a difference between the answer of another plan and our usual one is none.
+pub(crate) fn plan_excuse(
+    query: &QueryTree,
+    variant: RunVariant,
+    [other, plain]: [&QueryAnswer; 2],
+    database: &RandomDatabase,
+) -> Option<&'static str> {
+    let has_other_joins = matches!(
+        variant,
+        RunVariant::NotOptimized | RunVariant::NoStatistics | RunVariant::WrongStatistics { .. }
+    );
+    let (error, rows) = match (other, plain) {
+        (QueryAnswer::Error { .. }, QueryAnswer::Rows(_)) => (other, plain),
+        (QueryAnswer::Rows(_), QueryAnswer::Error { .. }) => (plain, other),
+        _ => return None,
+    };
+    let may_skip = |part: &QueryTree| {
+        let has_query = || part.text().contains("(select ");
+        matches!(part, QueryTree::Value(..)) && (has_no_rows(rows) || has_query())
+    };
+    let mut run = |sql: &str| answer_apart(sql, database);
+    (has_other_joins
+        && has_several_sources(query)
+        && fails_apart(query, error, &may_skip, &mut run))
+    .then_some("one of our plans needs no value of what fails")
+}
+
+/// Answers a part of a query without the optimizer, if that is possible.
+fn answer_apart(sql: &str, database: &RandomDatabase) -> QueryAnswer {
+    match database.answer(sql, RunVariant::NotOptimized) {
+        QueryAnswer::NotSupported(_) => database.answer(sql, RunVariant::Plain),
+        answer => answer,
     }
 }
 
@@ -84,6 +129,24 @@ fn other_plan(sql: &str, answers: &AnswerPair<'_>, session: &mut PostgresSession
             _ => None,
         }
     })
+}
+
+/// Whether a query has a query or VALUES in FROM, or one of WITH.
+fn reads_query(query: &QueryTree) -> bool {
+    let (mut is_written, mut queries) = (false, 0);
+    visit(query, &mut |part| match part {
+        QueryTree::Item(_) => {
+            is_written |= NamedItem::of(part).is_some_and(|item| item.text.starts_with('('));
+        }
+        QueryTree::Query(..) => queries += 1,
+        _ => {}
+    });
+    is_written || queries > 1
+}
+
+/// Whether PostgreSQL raises an error before it runs a query.
+fn fails_to_plan(sql: &str, error: &QueryAnswer, session: &mut PostgresSession) -> bool {
+    is_same_error(&session.answer(&format!("explain {sql}")), error)
 }
 
 fn has_several_sources(query: &QueryTree) -> bool {
@@ -128,10 +191,12 @@ fn mentions(text: &str, alias: &str) -> bool {
     })
 }
 
-/// Whether a part of a query fails in the same way if it is computed for all rows.
+/// Whether a part of a query, one that `is_wanted`, fails in the same way if it is computed for all
+/// rows.
 fn fails_apart(
     query: &QueryTree,
     error: &QueryAnswer,
+    is_wanted: &dyn Fn(&QueryTree) -> bool,
     run: &mut dyn FnMut(&str) -> QueryAnswer,
 ) -> bool {
     let with = match query {
@@ -142,7 +207,7 @@ fn fails_apart(
     let (mut items, mut parts) = (Vec::new(), Vec::new());
     visit(query, &mut |part| match part {
         QueryTree::Item(_) => items.extend(NamedItem::of(part)),
-        QueryTree::Value(..) | QueryTree::Query(..) => parts.push(part.clone()),
+        QueryTree::Value(..) | QueryTree::Query(..) if is_wanted(part) => parts.push(part.clone()),
         _ => {}
     });
     parts.iter().any(|part| {

@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 
 use compare::{AnswerDifference, AnswerPair, QueryAnswer, RowOrder, difference};
 use database::{RandomDatabase, RunVariant};
-use excuses::excuse;
+use excuses::{excuse, plan_excuse};
 use queries::RandomQuery;
 use schema::{RandomTable, definition, random_tables};
 use server::TestServer;
@@ -229,8 +229,13 @@ fn compare_variants(
             _ => count.compared += 1,
         }
         if let Some(kind) = difference(&other, ours, query.order) {
-            let text = shrunk_variant(round, query, variant, kind);
-            return add_difference(report, seed, index, text);
+            match shrunk_variant(round, query, variant, kind) {
+                ShrunkDifference::Excused(reason) => {
+                    *report.excused.entry(reason).or_default() += 1;
+                }
+                ShrunkDifference::Found(text) => add_difference(report, seed, index, text),
+            }
+            return;
         }
     }
 }
@@ -300,7 +305,7 @@ fn shrunk_variant(
     query: &RandomQuery,
     variant: RunVariant,
     kind: AnswerDifference,
-) -> String {
+) -> ShrunkDifference {
     let answers = |sql: &str| {
         let ours = round.database.answer(sql, RunVariant::Plain);
         (round.database.answer(sql, variant), ours)
@@ -309,9 +314,14 @@ fn shrunk_variant(
         let (other, ours) = answers(sql);
         difference(&other, &ours, order_of(sql, query.order)) == Some(kind)
     };
-    let sql = shrink::shrink(query.tree.clone(), &mut fails).text();
+    let tree = shrink::shrink(query.tree.clone(), &mut fails);
+    let sql = tree.text();
     let (other, ours) = answers(&sql);
-    describe(round, &sql, (&format!("{kind:?}, {variant:?}"), &other), ("plain", &ours))
+    if let Some(reason) = plan_excuse(&tree, variant, [&other, &ours], &round.database) {
+        return ShrunkDifference::Excused(reason);
+    }
+    let name = format!("{kind:?}, {variant:?}");
+    ShrunkDifference::Found(describe(round, &sql, (&name, &other), ("plain", &ours)))
 }
 
 /// Returns how far the answer of a part of a query is determined: the part may have lost ORDER BY.

@@ -151,6 +151,10 @@ impl<'s> Aggregation<'s> {
             let written = &self.keys[..self.written_keys];
             let key = written.iter().position(|key| key.value == *argument);
             wanted.push(key.ok_or_else(|| {
+                if has_subquery(argument) {
+                    // PostgreSQL finds a key again that is such a query.
+                    return BindError::not_supported("subqueries in GROUPING", argument.range);
+                }
                 let message = "arguments to GROUPING must be grouping expressions of the \
                                associated query level";
                 BindError::new("42803", message, argument.range)

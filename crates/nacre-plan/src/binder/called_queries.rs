@@ -24,7 +24,8 @@ use crate::algebra::{
 };
 use crate::error::BindError;
 use crate::properties::{
-    has_one_row_at_most, never_fails, own_query_never_fails, query_never_fails,
+    aggregate_never_fails, has_one_row_at_most, never_fails, own_query_never_fails,
+    query_never_fails,
 };
 
 /// Rows of arguments, as a query that is called reads them.
@@ -140,7 +141,7 @@ impl Binder<'_> {
         if own_query_never_fails(&root) {
             return self.call_query(BoundSubquery { form: SubqueryForm::Exists, root }, range);
         }
-        if !root.free_columns().is_empty() {
+        if !root.free_columns().is_empty() || groups_may_fail(&root) {
             return Err(BindError::not_supported("subqueries in expressions that may fail", range));
         }
         let constant = |value: SqlValue, sql_type: SqlType| {
@@ -231,6 +232,21 @@ fn has_equalities(test: &ScalarExpression) -> bool {
     match &test.kind {
         ScalarKind::Operator { operator, .. } => operator.name == "=",
         ScalarKind::And(tests) => tests.iter().all(has_equalities),
+        _ => false,
+    }
+}
+
+/// Whether the aggregates of a query may fail, which PostgreSQL computes though only rows are asked
+/// for.
+fn groups_may_fail(root: &RelationalOperator) -> bool {
+    match root {
+        RelationalOperator::Filter { input, .. }
+        | RelationalOperator::Compute { input, .. }
+        | RelationalOperator::Limit { input, .. } => groups_may_fail(input),
+        RelationalOperator::Aggregate { aggregates, .. }
+        | RelationalOperator::GroupingSets { aggregates, .. } => {
+            !aggregates.iter().all(|one| aggregate_never_fails(&one.call))
+        }
         _ => false,
     }
 }

@@ -33,6 +33,28 @@ impl Binder<'_> {
         Ok(ScalarExpression::new(kind, target, range))
     }
 
+    /// As [`Self::coerce`], of a cast that is written: a value stays as it is if its type only
+    /// loses a modifier.
+    ///
+    /// # Errors
+    /// As [`Self::coerce`].
+    pub(super) fn cast(
+        &mut self,
+        expression: ScalarExpression,
+        target: SqlType,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let mut cast = self.coerce(expression, target, CastContext::Explicit, range)?;
+        if target.modifier() == TypeModifier::NONE && cast.sql_type.modifier() != TypeModifier::NONE
+        {
+            let method = CastStep::Type(CoercionPathway::Same);
+            let kind = ScalarKind::Cast { operand: Box::new(cast), method };
+            cast = ScalarExpression::new(kind, target, range);
+        }
+        cast.range = range;
+        Ok(cast)
+    }
+
     fn coerce_to_type(
         &mut self,
         expression: ScalarExpression,

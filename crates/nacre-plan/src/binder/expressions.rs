@@ -5,7 +5,6 @@ use nacre_syntax::{
     ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink, SqlName,
 };
 use nacre_types::SqlType;
-use nacre_types::catalog::CastContext;
 
 use super::literals::negated_number;
 use super::row_comparisons::row_items;
@@ -174,9 +173,7 @@ impl Binder<'_> {
                     }
                     _ => self.bind(operand, place)?,
                 };
-                let mut cast = self.coerce(operand, target, CastContext::Explicit, range)?;
-                cast.range = range;
-                Ok(cast)
+                self.cast(operand, target, range)
             }
             ExpressionKind::Case(case) => self.bind_case(case, place.in_choice(), range),
             ExpressionKind::Exists(query) => self.bind_exists(query, place, range),

@@ -3,44 +3,127 @@
 //!
 //! ```text
 //! null = 1 / x    null             1 / x > 0 or true    true          1 / x > 0 and false    false
+//! coalesce(null, 1, 1 / x)    1    case when false then 1 / x when true then 2 else 3 / x end    2
 //! ```
 //!
 //! # Source
 //! PostgreSQL 15, `eval_const_expressions`, which runs once names and types are known.
 
 use nacre_functions::catalog::find_function;
+use nacre_functions::coercion::CoercionPathway;
 use nacre_types::SqlValue;
 
-use crate::algebra::{ConstantValue, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::algebra::{
+    CaseArm, CastStep, ConstantValue, RelationalOperator, ScalarExpression, ScalarKind,
+};
+use crate::properties::is_total;
 
 /// Folds the expressions of a query.
 pub(super) fn fold_decided(operator: &mut RelationalOperator) {
     operator.expressions_mut().into_iter().for_each(fold_expression);
     operator.inputs_mut().into_iter().for_each(fold_decided);
+    if let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true } = operator
+        && keys.is_empty()
+        && aggregates.is_empty()
+        && !input.any_expression(&may_fail_at_once)
+    {
+        // HAVING without aggregates is about one row, whatever rows there are.
+        **input = RelationalOperator::SingleRow;
+    }
 }
 
 fn fold_expression(expression: &mut ScalarExpression) {
     expression.children_mut().into_iter().for_each(fold_expression);
-    if let Some(value) = decided_value(expression) {
+    fold_case(expression);
+    if let Some(value) = decided_value(expression).or_else(|| first_value(expression)) {
         expression.kind = ScalarKind::Constant(ConstantValue(value));
     }
 }
 
-/// Returns the value of an expression that a constant below it decides: of one level, the
-/// constant may have casts.
-pub(super) fn decided_value(expression: &ScalarExpression) -> Option<SqlValue> {
-    let children = expression.children();
-    let has = |value: &SqlValue| children.iter().any(|child| constant_of(child) == Some(value));
-    match &expression.kind {
-        ScalarKind::And(_) => has(&SqlValue::Boolean(false)).then_some(SqlValue::Boolean(false)),
-        ScalarKind::Or(_) => has(&SqlValue::Boolean(true)).then_some(SqlValue::Boolean(true)),
-        ScalarKind::Operator { operator, .. } => {
-            (is_strict(operator.function) && has(&SqlValue::Null)).then_some(SqlValue::Null)
+/// Takes the branches of CASE that are never reached away.
+fn fold_case(expression: &mut ScalarExpression) {
+    let ScalarKind::Case { arms, otherwise } = &mut expression.kind else { return };
+    arms.retain(|arm| !matches!(constant_of(&arm.condition), Some(value) if !is_true(value)));
+    let is_last = |arm: &CaseArm| constant_of(&arm.condition).is_some_and(is_true);
+    if let Some(last) = arms.iter().position(is_last) {
+        *otherwise = arms.drain(last..).next().map(|arm| Box::new(arm.result));
+    }
+    if !arms.is_empty() {
+        return;
+    }
+    let value = otherwise.take();
+    expression.kind = match value {
+        Some(value) if value.sql_type == expression.sql_type => value.kind,
+        Some(operand) => {
+            let method = CastStep::Type(CoercionPathway::Same);
+            ScalarKind::Cast { operand, method }
         }
-        ScalarKind::Function { function, .. } => {
-            (function.is_strict && has(&SqlValue::Null)).then_some(SqlValue::Null)
+        None => ScalarKind::Constant(ConstantValue(SqlValue::Null)),
+    };
+}
+
+fn is_true(value: &SqlValue) -> bool {
+    *value == SqlValue::Boolean(true)
+}
+
+/// Returns the value of COALESCE of a constant and what is not reached.
+fn first_value(expression: &ScalarExpression) -> Option<SqlValue> {
+    let ScalarKind::Coalesce(all) = &expression.kind else { return None };
+    let first = all.iter().find(|one| constant_of(one) != Some(&SqlValue::Null))?;
+    match &first.kind {
+        ScalarKind::Constant(ConstantValue(value)) if first.sql_type == expression.sql_type => {
+            Some(value.clone())
         }
         _ => None,
+    }
+}
+
+/// Returns the value of an expression that constants below it decide: of one level, the constants
+/// may have casts. PostgreSQL has computed other constants before, and raised the errors of these:
+/// of AND and OR those in front, else all.
+pub(super) fn decided_value(expression: &ScalarExpression) -> Option<SqlValue> {
+    let children = expression.children();
+    let null_decides = || {
+        let has_null = children.iter().any(|child| constant_of(child) == Some(&SqlValue::Null));
+        let fails = |one: &&ScalarExpression| constant_of(one).is_none() && may_fail_at_once(one);
+        has_null && !children.iter().any(fails)
+    };
+    match &expression.kind {
+        ScalarKind::And(operands) => decided_junction(operands, false),
+        ScalarKind::Or(operands) => decided_junction(operands, true),
+        ScalarKind::Not(operand) => match constant_of(operand)? {
+            SqlValue::Boolean(value) => Some(SqlValue::Boolean(!value)),
+            value => value.is_null().then_some(SqlValue::Null),
+        },
+        ScalarKind::IsNull(operand) => Some(SqlValue::Boolean(constant_of(operand)?.is_null())),
+        ScalarKind::Operator { operator, .. } => {
+            (is_strict(operator.function) && null_decides()).then_some(SqlValue::Null)
+        }
+        ScalarKind::Function { function, .. } => {
+            (function.is_strict && null_decides()).then_some(SqlValue::Null)
+        }
+        _ => None,
+    }
+}
+
+/// Returns the value of AND or OR, which `decisive` decides.
+fn decided_junction(operands: &[ScalarExpression], decisive: bool) -> Option<SqlValue> {
+    let (mut has_null, mut has_others) = (false, false);
+    for operand in operands {
+        match constant_of(operand) {
+            Some(SqlValue::Boolean(value)) if *value == decisive => {
+                return Some(SqlValue::Boolean(decisive));
+            }
+            Some(SqlValue::Null) => has_null = true,
+            Some(_) => {}
+            None if may_fail_at_once(operand) => return None,
+            None => has_others = true,
+        }
+    }
+    match (has_others, has_null) {
+        (true, _) => None,
+        (false, true) => Some(SqlValue::Null),
+        (false, false) => Some(SqlValue::Boolean(!decisive)),
     }
 }
 
@@ -54,6 +137,21 @@ fn constant_of(mut expression: &ScalarExpression) -> Option<&SqlValue> {
         ScalarKind::Constant(ConstantValue(value)) if !is_cast || value.is_null() => Some(value),
         _ => None,
     }
+}
+
+/// Whether an expression is computed as soon as names and types are known, and may fail then.
+fn may_fail_at_once(expression: &ScalarExpression) -> bool {
+    let is_unknown = |one: &ScalarExpression| {
+        matches!(
+            one.kind,
+            ScalarKind::Column(_)
+                | ScalarKind::Subquery(_)
+                | ScalarKind::Parameter(_)
+                | ScalarKind::Once(_)
+                | ScalarKind::Call { .. }
+        )
+    };
+    !expression.any(&is_unknown) && !is_total(expression)
 }
 
 fn is_strict(function: u32) -> bool {

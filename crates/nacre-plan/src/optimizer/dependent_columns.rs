@@ -23,7 +23,7 @@ use nacre_types::catalog::TypeOid;
 use super::equivalence::column_equality;
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
-use crate::properties::{is_comparison, never_fails};
+use crate::properties::{is_comparison, is_total};
 
 /// Keys that are looked at: each takes time linear in the size of the query.
 const KEYS_MAX: usize = 64;
@@ -212,5 +212,5 @@ fn is_dependent(expression: &ScalarExpression) -> bool {
         ScalarKind::Subquery(_) => true,
         _ => false,
     };
-    never_fails(expression) && !expression.any(&has_choice)
+    is_total(expression) && !expression.any(&has_choice)
 }

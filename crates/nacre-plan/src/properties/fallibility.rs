@@ -11,7 +11,8 @@ use nacre_types::catalog::TypeOid;
 
 use crate::algebra::conjuncts::has_columns;
 use crate::algebra::{
-    CastStep, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+    BoundAggregate, CastStep, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression,
+    ScalarKind,
 };
 
 /// Names of comparisons.
@@ -48,6 +49,8 @@ struct FallibilityRule {
     allows_digits: bool,
     /// Values that are computed once: they fail for all rows or none.
     allows_once: bool,
+    /// Whether constants may fail: their errors are those of the whole query else.
+    counts_constants: bool,
 }
 
 /// Whether a condition may move past joins. PostgreSQL has values that are computed once where the
@@ -60,6 +63,22 @@ pub(crate) fn may_move(condition: &ScalarExpression) -> bool {
 /// Whether an expression has a value for all rows, and always the same.
 pub(crate) fn never_fails(expression: &ScalarExpression) -> bool {
     is_infallible(expression, FallibilityRule::default())
+}
+
+/// As [`never_fails`], of constants, too.
+pub(crate) fn is_total(expression: &ScalarExpression) -> bool {
+    is_infallible(
+        expression,
+        FallibilityRule { counts_constants: true, ..FallibilityRule::default() },
+    )
+}
+
+/// Whether an aggregate has a value for all rows, if its arguments do. Numerics that have too many
+/// digits for the executor are no errors here.
+pub(crate) fn aggregate_never_fails(aggregate: &BoundAggregate) -> bool {
+    let rule = FallibilityRule { allows_digits: true, ..FallibilityRule::default() };
+    is_infallible_aggregate(aggregate.function.name, &aggregate.arguments)
+        && aggregate.expressions().into_iter().all(|one| is_infallible(one, rule))
 }
 
 /// Whether a query within another one has rows for all columns of that, and always the same.
@@ -99,7 +118,8 @@ fn is_infallible_query(operator: &RelationalOperator, allows_common: bool) -> bo
         }
         _ => true,
     };
-    let rule = FallibilityRule { allows_digits: true, allows_once: allows_common };
+    let (allows_digits, allows_once, counts_constants) = (true, allows_common, false);
+    let rule = FallibilityRule { allows_digits, allows_once, counts_constants };
     is_own
         && operator.expressions().into_iter().all(|one| is_infallible(one, rule))
         && operator.inputs().into_iter().all(|input| is_infallible_query(input, allows_common))
@@ -158,7 +178,7 @@ fn is_infallible(expression: &ScalarExpression, rule: FallibilityRule) -> bool {
     if is_safe {
         return expression.children().into_iter().all(|one| is_infallible(one, rule));
     }
-    is_constant_folded(expression)
+    !rule.counts_constants && is_constant_folded(expression)
 }
 
 /// Whether an operator is a comparison that never fails.
