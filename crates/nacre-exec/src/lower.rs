@@ -48,6 +48,7 @@ mod constant_rows;
 mod constants;
 mod emptiness;
 mod error;
+mod exact_arithmetic;
 mod exact_joins;
 mod exact_nodes;
 mod expressions;
