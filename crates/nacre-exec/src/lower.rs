@@ -49,6 +49,7 @@ mod constants;
 mod date_field;
 mod emptiness;
 mod error;
+mod exact_arithmetic;
 mod exact_joins;
 mod exact_nodes;
 mod expressions;

@@ -119,7 +119,7 @@ impl<'p> DistinctMerge<'p> {
         table: &mut GroupTable,
         mut look: impl FnMut(usize) -> ExecResult<()>,
     ) -> ExecResult<()> {
-        for (at, row) in page.rows.chunks_exact(self.plan.row_words).enumerate() {
+        for (at, row) in page.rows(self.plan).enumerate() {
             if at % ROWS_BETWEEN_LOOKS == 0 {
                 look(self.set.bytes())?;
             }

@@ -47,7 +47,8 @@ pub(super) enum StateKind {
     ExtremeBytes { is_max: bool },
     /// The same, of a numeric of any scale.
     ExtremeExact { is_max: bool },
-    /// A sum of numerics of any scale: offset in the heap, length and room there, and a count.
+    /// A sum of numerics of any scale: 128 bits and their scale, or offset in the heap, length and
+    /// room there; and a count.
     SumExact,
     /// Byte strings one behind the other: offset, bytes and room in the heap.
     Collected,
@@ -107,9 +108,9 @@ impl StateKind {
             Self::Count | Self::Distinct(_) => 1,
             Self::SumNarrow | Self::SumFloat | Self::ExtremeFloat { .. } => 2,
             Self::Moments(_) => MOMENT_WORDS,
+            Self::SumExact => 4,
             Self::SumWide
             | Self::Collected
-            | Self::SumExact
             | Self::DistinctSum(_)
             | Self::ExtremeInt { .. }
             | Self::ExtremeBytes { .. }

@@ -77,7 +77,7 @@ impl MergedGroups {
 
     fn take_page(&mut self, sink: &GroupSink, page: &RowPage) -> ExecResult<()> {
         let plan = sink.plan.as_ref();
-        for (at, row) in page.rows.chunks_exact(plan.row_words).enumerate() {
+        for (at, row) in page.rows(plan).enumerate() {
             self.take_row(plan, row, &page.heap)?;
             if at % ROWS_BETWEEN_LOOKS == ROWS_BETWEEN_LOOKS - 1 {
                 self.reservation.resize(self.table.bytes())?;

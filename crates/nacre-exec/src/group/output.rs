@@ -3,7 +3,7 @@
 use super::collected::{collected_rows, moment_bytes};
 use super::keys::append_string;
 use super::layout::{GroupAggregate, GroupKey, GroupPlan, StateKind};
-use super::state::{OVERFLOW_BIT, exact_sum, wide};
+use super::state::{OVERFLOW_BIT, exact_sum_bytes, wide};
 use super::table::GroupTable;
 use crate::error::{ExecError, ExecResult};
 use crate::plan::AggregateFunction;
@@ -83,6 +83,7 @@ fn put_states(
 ) -> ExecResult<()> {
     let limit = aggregate.limit;
     let beyond = || ExecError::NumericOutOfRange { type_name: limit.type_name };
+    let mut bytes = Vec::new();
     for group in groups {
         let state = &table.row(plan, group)[aggregate.word..];
         let has_value = match aggregate.kind {
@@ -132,8 +133,8 @@ fn put_states(
                 true
             }
             StateKind::SumExact => {
-                put_bytes(out, &table.heap[exact_sum(state)]);
-                state[2] > 0
+                put_bytes(out, exact_sum_bytes(state, &table.heap, &mut bytes));
+                state[3] > 0
             }
         };
         if !has_value {

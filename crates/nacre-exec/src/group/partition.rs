@@ -1,12 +1,13 @@
 //! Overflow partitions: rows of groups by the upper bits of their hash.
 //!
 //! A page holds rows and the heap that these name by offsets, nothing else, so it may go to a file
-//! and come back.
+//! and come back. Its rows lie in segments, which are not moved when there are more: the rows of
+//! many groups take hundreds of megabytes, whose copies cost more than the rest of an aggregation.
 
 use super::collected::{collected_rows, put_collected};
 use super::keys::string_len;
 use super::layout::{GroupPlan, StateKind};
-use super::state::{exact_sum, put_exact_sum};
+use super::state::{exact_sum_place, put_exact_sum};
 use super::table::GroupTable;
 use crate::vector::INLINE_BYTES_MAX;
 
@@ -16,10 +17,15 @@ const PARTITION_BITS: u32 = 6;
 /// Partitions of an aggregation.
 pub(super) const PARTITIONS: usize = 1 << PARTITION_BITS;
 
+/// Words of a segment, 64 KiB: the part of a worker's last ones that is not used is 2 MiB of all
+/// partitions.
+const SEGMENT_WORDS: usize = 8 << 10;
+
 /// Rows of one partition.
 #[derive(Debug, Default)]
 pub(super) struct RowPage {
-    pub(super) rows: Vec<u64>,
+    /// Whole rows in each; all but the last are full.
+    segments: Vec<Vec<u64>>,
     pub(super) heap: Vec<u8>,
 }
 
@@ -36,43 +42,89 @@ pub(super) fn partition_of(hash: u64) -> usize {
 }
 
 impl RowPage {
+    /// Makes a page of rows that name `heap`.
+    pub(super) fn new(rows: Vec<u64>, heap: Vec<u8>) -> Self {
+        Self { segments: vec![rows], heap }
+    }
+
+    /// Returns the rows, one after the other.
+    pub(super) fn rows(&self, plan: &GroupPlan) -> impl Iterator<Item = &[u64]> {
+        let row_words = plan.row_words;
+        self.segments.iter().flat_map(move |segment| segment.chunks_exact(row_words))
+    }
+
+    /// Returns the words of all rows, which stand one behind the other in the segments.
+    pub(super) fn words(&self) -> impl Iterator<Item = &[u64]> {
+        self.segments.iter().map(Vec::as_slice)
+    }
+
+    /// Returns how many words the rows have.
+    pub(super) fn word_count(&self) -> usize {
+        self.words().map(<[u64]>::len).sum()
+    }
+
+    /// Drops all rows and keeps memory.
+    pub(super) fn clear(&mut self) {
+        self.segments.truncate(1);
+        self.segments.iter_mut().for_each(Vec::clear);
+        self.heap.clear();
+    }
+
     /// Appends a row, with the strings that it names.
     pub(super) fn push(&mut self, plan: &GroupPlan, row: &[u64], heap: &[u8]) {
-        let start = self.rows.len();
-        self.rows.extend_from_slice(row);
-        for key in &plan.keys {
-            let len = string_len(row[key.word]);
-            if let Some(offset_word) = key.offset_word
-                && len > INLINE_BYTES_MAX
-            {
-                self.rows[start + offset_word] = self.heap.len() as u64;
-                let offset = row[offset_word] as usize;
-                self.heap.extend_from_slice(&heap[offset..offset + len]);
-            }
+        let has_room = |segment: &Vec<u64>| segment.len() + row.len() <= SEGMENT_WORDS;
+        if !self.segments.last().is_some_and(has_room) {
+            // The first one grows by doubling: most partitions have few rows.
+            let words = if self.segments.is_empty() { 0 } else { SEGMENT_WORDS };
+            self.segments.push(Vec::with_capacity(words));
         }
-        for aggregate in &plan.aggregates {
-            let state = &row[aggregate.word..];
-            let own = &mut self.rows[start + aggregate.word..];
-            if let StateKind::ExtremeBytes { .. } | StateKind::ExtremeExact { .. } = aggregate.kind
-            {
-                own[0] = self.heap.len() as u64;
-                self.heap
-                    .extend_from_slice(&heap[state[0] as usize..(state[0] + state[1]) as usize]);
-            } else if aggregate.kind == StateKind::Collected {
-                let rows = collected_rows(state);
-                put_collected(own, self.heap.len(), rows.len());
-                self.heap.extend_from_slice(&heap[rows]);
-            } else if aggregate.kind == StateKind::SumExact {
-                let sum = exact_sum(state);
-                put_exact_sum(own, self.heap.len(), sum.len());
-                self.heap.extend_from_slice(&heap[sum]);
-            }
+        let Self { segments, heap: own_heap } = self;
+        if let Some(segment) = segments.last_mut() {
+            let start = segment.len();
+            segment.extend_from_slice(row);
+            move_strings(plan, (row, heap), (&mut segment[start..], own_heap));
         }
     }
 
     /// Returns the bytes that it takes.
     pub(super) fn bytes(&self) -> usize {
-        self.rows.capacity() * 8 + self.heap.capacity()
+        let words: usize = self.segments.iter().map(Vec::capacity).sum();
+        words * 8 + self.heap.capacity()
+    }
+}
+
+/// Copies what a row names to another heap, and has the copy of the row name it.
+fn move_strings(
+    plan: &GroupPlan,
+    (row, heap): (&[u64], &[u8]),
+    (copy, own_heap): (&mut [u64], &mut Vec<u8>),
+) {
+    for key in &plan.keys {
+        let len = string_len(row[key.word]);
+        if let Some(offset_word) = key.offset_word
+            && len > INLINE_BYTES_MAX
+        {
+            copy[offset_word] = own_heap.len() as u64;
+            let offset = row[offset_word] as usize;
+            own_heap.extend_from_slice(&heap[offset..offset + len]);
+        }
+    }
+    for aggregate in &plan.aggregates {
+        let state = &row[aggregate.word..];
+        let own = &mut copy[aggregate.word..];
+        if let StateKind::ExtremeBytes { .. } | StateKind::ExtremeExact { .. } = aggregate.kind {
+            own[0] = own_heap.len() as u64;
+            own_heap.extend_from_slice(&heap[state[0] as usize..(state[0] + state[1]) as usize]);
+        } else if aggregate.kind == StateKind::Collected {
+            let rows = collected_rows(state);
+            put_collected(own, own_heap.len(), rows.len());
+            own_heap.extend_from_slice(&heap[rows]);
+        } else if aggregate.kind == StateKind::SumExact
+            && let Some(sum) = exact_sum_place(state)
+        {
+            put_exact_sum(own, own_heap.len(), sum.len());
+            own_heap.extend_from_slice(&heap[sum]);
+        }
     }
 }
 

@@ -134,7 +134,7 @@ impl GroupSink {
             return parts.len();
         }
         let words = self.collected().iter().flat_map(|worker| &worker.pages);
-        let words: usize = words.map(|page| page.rows.len()).sum();
+        let words: usize = words.map(RowPage::word_count).sum();
         if words / self.plan.row_words <= MERGED_AT_ONCE { 1 } else { PARTITIONS }
     }
 }

@@ -66,7 +66,7 @@ impl SpilledPage {
         let mut reader = BlockReader::new(scratch);
         let rows = reader.words(self.words)?;
         let heap = reader.bytes(self.extent.bytes() - self.words * 8)?.to_vec();
-        Ok(RowPage { rows, heap })
+        Ok(RowPage::new(rows, heap))
     }
 }
 
@@ -131,32 +131,32 @@ impl PageWriter {
         page: &RowPage,
         out: &mut Vec<SpilledPage>,
     ) -> ExecResult<()> {
-        if page.rows.len() * 8 + page.heap.len() <= self.piece_bytes {
+        if page.word_count() * 8 + page.heap.len() <= self.piece_bytes {
             return self.write_chunk(page, out);
         }
         let mut chunk = RowPage::default();
-        for row in page.rows.chunks_exact(plan.row_words) {
+        for row in page.rows(plan) {
             chunk.push(plan, row, &page.heap);
-            if chunk.rows.len() * 8 + chunk.heap.len() >= self.piece_bytes {
+            if chunk.word_count() * 8 + chunk.heap.len() >= self.piece_bytes {
                 self.write_chunk(&chunk, out)?;
-                chunk.rows.clear();
-                chunk.heap.clear();
+                chunk.clear();
             }
         }
         self.write_chunk(&chunk, out)
     }
 
     fn write_chunk(&mut self, page: &RowPage, out: &mut Vec<SpilledPage>) -> ExecResult<()> {
-        if page.rows.is_empty() {
+        let words = page.word_count();
+        if words == 0 {
             return Ok(());
         }
         let start = self.writer.position();
         self.encoded.clear();
-        put_words(&page.rows, &mut self.encoded);
+        page.words().for_each(|words| put_words(words, &mut self.encoded));
         self.writer.put(&self.encoded)?;
         self.writer.put(&page.heap)?;
         let extent = self.writer.extent_from(start);
-        out.push(SpilledPage { extent, words: page.rows.len() });
+        out.push(SpilledPage { extent, words });
         Ok(())
     }
 }
@@ -195,7 +195,7 @@ impl GroupSink {
         for page in &part.pages {
             spill.check()?;
             let page = page.read(&mut scratch)?;
-            for row in page.rows.chunks_exact(plan.row_words) {
+            for row in page.rows(plan) {
                 merged.take_row(plan, row, &page.heap)?;
             }
             let MergedGroups { table, reservation } = &mut merged;
@@ -304,13 +304,13 @@ fn split_pages(
     for page in pages {
         spill.check()?;
         let page = page.read(&mut scratch)?;
-        for row in page.rows.chunks_exact(plan.row_words) {
+        for row in page.rows(plan) {
             let hash = row[hash_word];
             is_single &= *first.get_or_insert(hash) == hash;
             let part = part_of(hash, level).unwrap_or(0);
             open[part].push(plan, row, &page.heap);
         }
-        bytes += page.rows.len() * 8 + page.heap.len();
+        bytes += page.word_count() * 8 + page.heap.len();
         if bytes >= bytes_max {
             for (page, part) in open.iter_mut().zip(&mut parts) {
                 writer.write(plan, &std::mem::take(page), part)?;

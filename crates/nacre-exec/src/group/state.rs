@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 
 use nacre_column::compare_floats;
+use nacre_types::ExactNumeric;
 
 use super::collected::{collect_rows, collected_rows, merge_moments};
 use super::layout::{GroupPlan, StateKind};
 use crate::error::{ExecError, ExecResult};
-use crate::value::{decode_exact, encode_exact, exact_key};
+use crate::value::{decode_exact, encode_exact, encode_scaled, exact_key};
 
 /// Reads a number of 128 bits.
 #[inline]
@@ -100,10 +101,15 @@ pub(super) fn take_exact(
     Ok(())
 }
 
-/// Returns offset and length of a sum of numerics of any scale.
-pub(super) fn exact_sum(state: &[u64]) -> std::ops::Range<usize> {
+/// Marks the scale of a sum of numerics of any scale that is bytes in the heap. Such a sum stays
+/// there: it has room that it may need again.
+const HEAP_BIT: u64 = 1 << 63;
+
+/// Returns where a sum of numerics of any scale lies in the heap; `None` of one that the state's
+/// own words hold.
+pub(super) fn exact_sum_place(state: &[u64]) -> Option<std::ops::Range<usize>> {
     let start = state[0] as usize;
-    start..start + (state[1] as u32) as usize
+    (state[2] & HEAP_BIT != 0).then(|| start..start + (state[1] as u32) as usize)
 }
 
 /// Says where a sum lies that has no more room than it takes.
@@ -111,37 +117,71 @@ pub(super) fn put_exact_sum(state: &mut [u64], offset: usize, len: usize) {
     // A numeric has at most 73,735 bytes.
     state[0] = offset as u64;
     state[1] = (len as u64) << 32 | len as u64;
+    state[2] = HEAP_BIT;
 }
 
-/// Adds a sum of numerics of any scale and a count to the state of such a sum; a longer one goes to
-/// the end of the heap.
+/// Returns a sum of numerics of any scale.
+///
+/// # Errors
+/// None of a state that values were added to.
+fn exact_sum(state: &[u64], heap: &[u8]) -> ExecResult<ExactNumeric> {
+    let sum = match exact_sum_place(state) {
+        Some(place) => decode_exact(&heap[place]),
+        // A scale has 16 bits.
+        None => ExactNumeric::from_scaled(wide(state), state[2] as u16),
+    };
+    sum.map_err(ExecError::of_value)
+}
+
+/// Returns the bytes of a sum of numerics of any scale, for which `bytes` has room.
+pub(super) fn exact_sum_bytes<'b>(
+    state: &[u64],
+    heap: &'b [u8],
+    bytes: &'b mut Vec<u8>,
+) -> &'b [u8] {
+    match exact_sum_place(state) {
+        Some(place) => &heap[place],
+        None => {
+            bytes.clear();
+            encode_scaled(wide(state), state[2] as u16, bytes);
+            bytes
+        }
+    }
+}
+
+/// Adds a sum of numerics of any scale and a count to the state of such a sum. What 128 bits do not
+/// hold is bytes in the heap, to whose end a longer one goes.
 ///
 /// # Errors
 /// 22003 of a sum that has too many digits.
 pub(super) fn add_exact(
     state: &mut [u64],
     heap: &mut Vec<u8>,
-    value: &[u8],
+    value: &ExactNumeric,
     count: u64,
 ) -> ExecResult<()> {
-    if state[2] == 0 {
-        put_exact_sum(state, heap.len(), value.len());
-        heap.extend_from_slice(value);
-    } else {
-        let (known, room) = (exact_sum(state), (state[1] >> 32) as usize);
-        let sum = decode_exact(&heap[known]).and_then(|known| known.add(&decode_exact(value)?));
-        let mut bytes = Vec::with_capacity(room);
-        encode_exact(&sum.map_err(ExecError::of_value)?, &mut bytes);
-        if bytes.len() <= room {
-            let start = state[0] as usize;
-            heap[start..start + bytes.len()].copy_from_slice(&bytes);
-            state[1] = (room as u64) << 32 | bytes.len() as u64;
-        } else {
+    let sum = exact_sum(state, heap)?.add(value).map_err(ExecError::of_value)?;
+    state[3] += count;
+    let known = exact_sum_place(state);
+    if known.is_none()
+        && let Some((unscaled, scale)) = sum.to_scaled()
+    {
+        put_wide(state, unscaled);
+        state[2] = scale.into();
+        return Ok(());
+    }
+    let mut bytes = Vec::new();
+    encode_exact(&sum, &mut bytes);
+    match known {
+        Some(known) if bytes.len() as u64 <= state[1] >> 32 => {
+            heap[known.start..known.start + bytes.len()].copy_from_slice(&bytes);
+            state[1] = (state[1] >> 32) << 32 | bytes.len() as u64;
+        }
+        _ => {
             put_exact_sum(state, heap.len(), bytes.len());
             heap.extend_from_slice(&bytes);
         }
     }
-    state[2] += count;
     Ok(())
 }
 
@@ -173,8 +213,8 @@ pub(super) fn merge_states(
                 collect_rows(to, heap, &row_heap[collected_rows(from)])?;
             }
             StateKind::Moments(kind) => merge_moments(kind, to, from)?,
-            StateKind::SumExact if from[2] > 0 => {
-                add_exact(to, heap, &row_heap[exact_sum(from)], from[2])?;
+            StateKind::SumExact if from[3] > 0 => {
+                add_exact(to, heap, &exact_sum(from, row_heap)?, from[3])?;
             }
             StateKind::ExtremeInt { is_max } if from[2] > 0 => take_int(is_max, to, wide(from)),
             StateKind::ExtremeFloat { is_max } if from[1] > 0 => {
@@ -196,4 +236,49 @@ pub(super) fn merge_states(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum_of(state: &[u64], heap: &[u8]) -> String {
+        let mut bytes = Vec::new();
+        decode_exact(exact_sum_bytes(state, heap, &mut bytes)).unwrap().to_string()
+    }
+
+    #[test]
+    fn sums_of_numerics_of_any_scale_leave_128_bits_and_come_back() {
+        let largest = i128::MAX.to_string();
+        let texts = ["0.50", "1", &largest, &largest, "-0.125", &format!("-{largest}"), "1e-30"];
+        let values: Vec<ExactNumeric> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        let (mut state, mut heap, mut wanted) = ([0; 4], Vec::new(), ExactNumeric::ZERO);
+        for (index, value) in values.iter().chain(&values).enumerate() {
+            add_exact(&mut state, &mut heap, value, 1).unwrap();
+            wanted = wanted.add(value).unwrap();
+            assert_eq!(sum_of(&state, &heap), wanted.to_string());
+            assert_eq!(exact_sum_place(&state).is_some(), index >= 2);
+            assert_eq!(state[3], index as u64 + 1);
+        }
+    }
+
+    #[test]
+    fn merged_sums_of_numerics_are_those_of_all() {
+        let texts = ["2.5", "-1e45", "0.00", "1e45", "NaN", "7"];
+        let values: Vec<ExactNumeric> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        for cut in 0..=values.len() {
+            let mut parts = [([0; 4], Vec::new()), ([0; 4], Vec::new())];
+            let mut all = ([0; 4], Vec::new());
+            for (index, value) in values.iter().enumerate() {
+                let part = &mut parts[usize::from(index >= cut)];
+                add_exact(&mut part.0, &mut part.1, value, 1).unwrap();
+                add_exact(&mut all.0, &mut all.1, value, 1).unwrap();
+            }
+            let [mut first, second] = parts;
+            let value = exact_sum(&second.0, &second.1).unwrap();
+            add_exact(&mut first.0, &mut first.1, &value, second.0[3]).unwrap();
+            assert_eq!(sum_of(&first.0, &first.1), sum_of(&all.0, &all.1));
+            assert_eq!(first.0[3], all.0[3]);
+        }
+    }
 }

@@ -8,6 +8,7 @@ use super::state::{add_exact, add_sum, take_bytes, take_exact, take_float, take_
 use super::table::GroupTable;
 use crate::error::{ExecError, ExecResult};
 use crate::interpret::{GroupSums, count_ones, sum_masked};
+use crate::value::decode_exact;
 use crate::vector::{BitVector, ColumnVector, VectorValues};
 
 /// Groups that are added up by masks at once.
@@ -182,7 +183,10 @@ fn bytes_by_rows(
                 StateKind::ExtremeExact { is_max } => take_exact(is_max, state, heap, value),
                 StateKind::Collected => collect_rows(state, heap, value),
                 StateKind::Moments(kind) => add_moment(kind, state, value),
-                StateKind::SumExact => add_exact(state, heap, value, 1),
+                StateKind::SumExact => {
+                    let value = decode_exact(value).map_err(ExecError::of_value)?;
+                    add_exact(state, heap, &value, 1)
+                }
                 _ => Err(ExecError::internal("an aggregate over other values")),
             });
         }

@@ -26,6 +26,10 @@ use crate::value::{IntLimit, ScalarValue, ValueClass};
 /// Decimal digits of the greatest number of rows: sums have so many more than what they add up.
 const ROW_COUNT_DIGITS: u16 = 19;
 
+/// Decimal digits of how many of the greatest squares a sum of decimals holds; of more of them the
+/// query fails with 22003.
+const SQUARE_COUNT_DIGITS: u16 = 8;
+
 /// An aggregate of the query, before it is known where its result lies.
 pub(super) struct PlannedAggregate {
     pub(super) column: ColumnId,
@@ -253,17 +257,29 @@ impl PlannedAggregate {
                 exact_average_node(graph, [sum, count])
             }
             PlannedResult::Deviation { squares, kind } => {
-                let class = match kind.scale {
+                let class = |scale: Option<u16>| match scale {
                     Some(_) => ValueClass::Int,
                     None => ValueClass::Bytes,
                 };
-                let (sum, squares) =
-                    (graph.column(index, class)?, graph.column(starts[squares], class)?);
+                let sum = graph.column(index, class(kind.scale))?;
+                let squares = graph.column(starts[squares], class(kind.squares_scale))?;
                 let count = graph.column(index + 1, ValueClass::Int)?;
                 deviation_node(graph, [sum, count, squares], kind)
             }
         }
     }
+}
+
+/// Returns the scale of squares that decimals hold; `None` if the sum of some may have too many
+/// digits.
+fn squares_scale(form: ValueForm, is_long: bool) -> Option<u16> {
+    let (scale, digits) = match form {
+        ValueForm::Integer if is_long => (0, 19),
+        ValueForm::Integer => (0, 10),
+        ValueForm::Numeric { scale, digits } => (scale, digits.max(scale)),
+        _ => return None,
+    };
+    (2 * digits + SQUARE_COUNT_DIGITS <= DECIMAL_DIGITS_MAX).then_some(2 * scale)
 }
 
 fn is_extreme(meaning: AggregateMeaning) -> bool {
@@ -292,7 +308,7 @@ fn exact_function(
         (AggregateMeaning::NumericSum, false) => (Function::ExactSum, exact),
         (AggregateMeaning::Average, false) => (Function::ExactState, PlannedResult::ExactAverage),
         (AggregateMeaning::Deviation { is_sample, is_root }, false) => {
-            let kind = DeviationKind { scale: None, is_sample, is_root };
+            let kind = DeviationKind { scale: None, squares_scale: None, is_sample, is_root };
             (Function::ExactState, PlannedResult::Deviation { squares: 0, kind })
         }
         _ => {
@@ -511,7 +527,10 @@ impl AggregateInput<'_> {
         };
         let result = match (result, argument) {
             (PlannedResult::Deviation { kind, .. }, Some(argument)) => {
-                PlannedResult::Deviation { squares: self.squares(argument, filter)?, kind }
+                let is_long = call.arguments.iter().any(|one| one.sql_type == SqlType::BIGINT);
+                let squares_scale = squares_scale(argument.form, is_long);
+                let squares = self.squares(argument, squares_scale, filter)?;
+                PlannedResult::Deviation { squares, kind: DeviationKind { squares_scale, ..kind } }
             }
             (result, _) => result,
         };
@@ -520,16 +539,22 @@ impl AggregateInput<'_> {
         Ok(PlannedAggregate { column, call, result, scale, shown_scale, folded: None })
     }
 
-    /// Returns the call that adds up squares.
+    /// Returns the call that adds up squares, as decimals of `scale` or as numerics of any.
     fn squares(
         &mut self,
         argument: LoweredExpression,
+        scale: Option<u16>,
         filter: Option<usize>,
     ) -> LoweringResult<usize> {
         let (op, limit) = (ArithmeticOp::Multiply, IntLimit::NUMERIC);
         let graph = &mut self.expressions.graph;
-        if let ValueForm::Exact { .. } = argument.form {
-            let square = square_node(graph, argument.id)?;
+        if scale.is_none() {
+            let exact = match argument.form {
+                ValueForm::Exact { .. } => argument.id,
+                ValueForm::Numeric { scale, .. } => decimal_node(graph, argument.id, scale, None)?,
+                _ => decimal_node(graph, argument.id, 0, None)?,
+            };
+            let square = square_node(graph, exact)?;
             let (function, argument) = (AggregateFunction::ExactSum, Some(self.output(square)));
             return Ok(self.add(AggregateCall { function, argument, filter, limit }));
         }
@@ -652,7 +677,8 @@ impl AggregateInput<'_> {
                     ValueForm::Numeric { scale, .. } => scale,
                     _ => 0,
                 };
-                let kind = DeviationKind { scale: Some(scale), is_sample, is_root };
+                let kind =
+                    DeviationKind { scale: Some(scale), squares_scale: None, is_sample, is_root };
                 let result = PlannedResult::Deviation { squares: 0, kind };
                 (Function::AverageState, IntLimit::NUMERIC, result)
             }

@@ -19,17 +19,15 @@ use crate::vector::{ColumnVector, VectorValues};
 /// One more than any decimal of 38 digits: what is rounded lies within.
 const ROUNDED_BOUNDS_MAX: i128 = 10_i128.pow(38);
 
-/// Calls `work` for the rows that reach a call and have no null argument; it appends a value, or
-/// none for a null.
-fn each_full_row(
+/// Calls `work` for the rows that reach a call; it appends a value, or none for a null.
+pub(super) fn each_active_row(
     call: &ForeignCall<'_>,
     out: &mut ColumnVector,
     mut work: impl FnMut(usize, &mut VectorValues) -> ExecResult<bool>,
 ) -> ExecResult<()> {
     for row in 0..call.rows {
         let is_active = call.active.is_none_or(|active| active.get(row));
-        let is_full = is_active && !call.arguments.iter().any(|argument| argument.is_null(row));
-        if !(is_full && work(row, &mut out.values)?) {
+        if !(is_active && work(row, &mut out.values)?) {
             out.values.push_default();
             out.mark_last_null();
         }
@@ -38,8 +36,20 @@ fn each_full_row(
     Ok(())
 }
 
+/// As [`each_active_row`], for rows that have no null argument.
+fn each_full_row(
+    call: &ForeignCall<'_>,
+    out: &mut ColumnVector,
+    mut work: impl FnMut(usize, &mut VectorValues) -> ExecResult<bool>,
+) -> ExecResult<()> {
+    each_active_row(call, out, |row, values| {
+        let is_full = !call.arguments.iter().any(|argument| argument.is_null(row));
+        Ok(is_full && work(row, values)?)
+    })
+}
+
 /// Appends bytes to a vector of such.
-fn push_bytes(values: &mut VectorValues, bytes: &[u8]) -> ExecResult<bool> {
+pub(super) fn push_bytes(values: &mut VectorValues, bytes: &[u8]) -> ExecResult<bool> {
     match values {
         VectorValues::Bytes(all) => {
             all.push(bytes);
@@ -172,7 +182,9 @@ pub(super) fn decimal_node(
         let mut bytes = Vec::new();
         each_full_row(call, out, |row, values| {
             bytes.clear();
-            put_shown(call, row, scale, &mut bytes)?;
+            let shown = (call.arguments.len() > 1).then_some(1);
+            let (unscaled, scale) = shown_decimal(call, (0, shown), row, scale)?;
+            encode_scaled(unscaled, scale, &mut bytes);
             push_bytes(values, &bytes)
         })
     };
@@ -186,22 +198,19 @@ fn int(call: &ForeignCall<'_>, argument: usize, row: usize) -> ExecResult<i128> 
     value.ok_or_else(|| ExecError::internal("a decimal that is no whole number"))
 }
 
-/// Appends the first argument, a decimal of that scale, without the zeros that it does not show.
-fn put_shown(
+/// Returns an argument, a decimal of that scale, without the zeros that it does not show if another
+/// one says how many digits it does.
+pub(super) fn shown_decimal(
     call: &ForeignCall<'_>,
+    (value, shown): (usize, Option<usize>),
     row: usize,
     scale: u16,
-    bytes: &mut Vec<u8>,
-) -> ExecResult<()> {
-    let unscaled = int(call, 0, row)?;
-    if call.arguments.len() < 2 {
-        encode_scaled(unscaled, scale, bytes);
-        return Ok(());
-    }
+) -> ExecResult<(i128, u16)> {
+    let unscaled = int(call, value, row)?;
+    let Some(shown) = shown else { return Ok((unscaled, scale)) };
     // Scales are at most 38, and the digits that are not shown zeros.
-    let shown = u16::try_from(int(call, 1, row)?).unwrap_or(scale).min(scale);
-    encode_scaled(unscaled / 10_i128.pow((scale - shown).into()), shown, bytes);
-    Ok(())
+    let shown = u16::try_from(int(call, shown, row)?).unwrap_or(scale).min(scale);
+    Ok((unscaled / 10_i128.pow((scale - shown).into()), shown))
 }
 
 /// Adds a function that gives numerics.
@@ -270,8 +279,10 @@ fn average(sum: &ExactNumeric, count: i128) -> ExecResult<Option<ExactNumeric>> 
 /// What a variance, or its square root, is computed of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DeviationKind {
-    /// Of decimals; `None` for numerics of any scale.
+    /// Of sums of decimals; `None` for numerics of any scale.
     pub(super) scale: Option<u16>,
+    /// Of sums of squares, likewise.
+    pub(super) squares_scale: Option<u16>,
     pub(super) is_sample: bool,
     pub(super) is_root: bool,
 }
@@ -297,7 +308,7 @@ pub(super) fn deviation_node(
                 .with_bytes(row, None, decode_exact)
                 .map_err(ExecError::of_value),
         };
-        let (sum, squares) = (number(0, kind.scale)?, number(2, kind.scale.map(|one| 2 * one))?);
+        let (sum, squares) = (number(0, kind.scale)?, number(2, kind.squares_scale)?);
         deviation([&sum, &squares], count, kind).map(Some).map_err(ExecError::of_value)
     })
 }

@@ -7,8 +7,9 @@
 //! greatest one of their rows. A result of more than 38 digits, which PostgreSQL's numeric has room
 //! for, is an error of execution (22003 "numeric out of range"), but not above groups.
 //!
-//! What no vector node computes is computed row by row ([`super::row_nodes`]). So are numerics
-//! whose scale depends on values, as of quotients: they are [`ValueForm::Exact`].
+//! Numerics whose scale depends on values, as of quotients, are [`ValueForm::Exact`]; nodes of
+//! their own compute them ([`super::exact_arithmetic`]). What no vector node computes is computed
+//! row by row ([`super::row_nodes`]).
 
 mod numerics;
 
@@ -20,7 +21,7 @@ use nacre_plan::algebra::{
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
-use numerics::{common_scale, numeric_parts};
+use numerics::{call_may_fail, common_scale, is_exact_arithmetic, numeric_parts};
 
 use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
@@ -391,11 +392,11 @@ impl<'c> ExpressionLowering<'c> {
             let (left, name) = (left.unwrap_or_default(), operator.name);
             return Err(LoweringError::not_supported(format!("operator {left}{name} {right}")));
         };
-        let mut lowered = Vec::with_capacity(operands.len());
-        for operand in operands {
-            lowered.push(self.lower(operand)?);
-        }
-        match (meaning, &lowered[..]) {
+        let failed_before = std::mem::take(&mut self.may_fail);
+        let lowered: LoweringResult<Vec<_>> = operands.iter().map(|one| self.lower(one)).collect();
+        let operand_may_fail = self.may_fail;
+        self.may_fail |= failed_before;
+        match (meaning, &lowered?[..]) {
             (OperatorMeaning::Compare(op), &[left, right]) => self.compare(op, left, right),
             (OperatorMeaning::IntegerArithmetic(op), &[left, right]) => {
                 let limit = integer_limit(operator.result).ok_or_else(|| {
@@ -404,6 +405,10 @@ impl<'c> ExpressionLowering<'c> {
                 self.arithmetic(op, left.id, right.id, limit, ValueForm::Integer)
             }
             (OperatorMeaning::NumericArithmetic(op), &[left, right]) => {
+                if is_exact_arithmetic(op, left, right) {
+                    let may_fail = call_may_fail(operator.function, operands)?;
+                    return self.exact_arithmetic(op, [left, right], may_fail, operand_may_fail);
+                }
                 let shown_scale = self.shown_scale(op, left, right)?;
                 let result = self.numeric_arithmetic(op, left, right)?;
                 Ok(LoweredExpression { shown_scale, ..result })

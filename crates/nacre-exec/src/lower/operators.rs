@@ -1,8 +1,7 @@
 //! Operators and aggregates of PostgreSQL that the executor has with the same meaning, by OID.
 //!
 //! Not here, since the executor does not do the same: arithmetic on floats (it reports overflow in
-//! other words and no underflow, and adds in any order) and quotients of numerics (their scale
-//! depends on the values; `row_call` has them for few rows).
+//! other words and no underflow, and adds in any order).
 
 use nacre_column::CompareOp;
 use nacre_types::catalog::TypeOid;
@@ -17,6 +16,7 @@ pub(super) enum OperatorMeaning {
     Compare(CompareOp),
     /// Of whole numbers; the limit is that of the operator's result.
     IntegerArithmetic(ArithmeticOp),
+    /// Of numerics; the scale of a quotient depends on its operands.
     NumericArithmetic(ArithmeticOp),
     /// Of a whole number or numeric.
     Negate,
@@ -88,6 +88,8 @@ pub(super) fn operator_meaning(oid: u32) -> Option<OperatorMeaning> {
         1758 => OperatorMeaning::NumericArithmetic(Add),
         1759 => OperatorMeaning::NumericArithmetic(Subtract),
         1760 => OperatorMeaning::NumericArithmetic(Multiply),
+        1761 => OperatorMeaning::NumericArithmetic(Divide),
+        1762 => OperatorMeaning::NumericArithmetic(Remainder),
         484 | 559 | 558 | 1751 => OperatorMeaning::Negate,
         1916 | 1917 | 1918 | 1921 => OperatorMeaning::Identity,
         1099 => OperatorMeaning::DateDifference,
@@ -276,7 +278,7 @@ mod tests {
         }
         // Six each of 9 + 1 + 4 + 5 + 2 + 1 + 9 pairs of types.
         assert_eq!(comparisons, 6 * 31);
-        assert_eq!(others, 6 * 31 + 4 * 9 + 3 + 3 + 8 + 1);
+        assert_eq!(others, 6 * 31 + 4 * 9 + 3 + 5 + 8 + 1);
     }
 
     #[test]

@@ -40,6 +40,38 @@ const BYTES_BETWEEN_ASKS: usize = 256 << 10;
 /// millisecond, of a long string.
 const ROWS_BETWEEN_CHECKS: usize = 32;
 
+/// Looks of a call at its query: values may be long, and take long to compute.
+#[derive(Debug, Default)]
+pub(super) struct CallLooks {
+    /// Bytes of strings that memory was asked for.
+    asked: usize,
+}
+
+impl CallLooks {
+    /// Looks, before the value of a row is computed, at whether the query is to end, and asks for
+    /// the memory of the values so far.
+    ///
+    /// # Errors
+    /// As [`QueryControl::check`](crate::control::QueryControl::check) and `CallRoom::ask`.
+    pub(super) fn look(
+        &mut self,
+        call: &ForeignCall<'_>,
+        row: usize,
+        values: &VectorValues,
+    ) -> ExecResult<()> {
+        if row % ROWS_BETWEEN_CHECKS == 0 {
+            call.room.check()?;
+        }
+        if let VectorValues::Bytes(strings) = values
+            && strings.heap().len() >= self.asked + BYTES_BETWEEN_ASKS
+        {
+            self.asked = strings.heap().len();
+            call.room.ask(strings.bytes())?;
+        }
+        Ok(())
+    }
+}
+
 /// A node whose values are computed row by row.
 pub(super) struct RowNode {
     pub(super) id: ExpressionId,
@@ -136,11 +168,9 @@ fn evaluate_rows(
         _ => None,
     };
     let mut known: HashMap<u32, ScalarValue> = HashMap::new();
-    let mut asked = 0;
+    let mut looks = CallLooks::default();
     for row in 0..call.rows {
-        if row % ROWS_BETWEEN_CHECKS == 0 {
-            call.room.check()?;
-        }
+        looks.look(call, row, &out.values)?;
         if call.active.is_some_and(|active| !active.get(row)) {
             out.values.push_default();
             continue;
@@ -159,12 +189,6 @@ fn evaluate_rows(
                 out.push_scalar(value)?;
             }
             None => out.push_scalar(&evaluate()?)?,
-        }
-        if let VectorValues::Bytes(strings) = &out.values
-            && strings.heap().len() >= asked + BYTES_BETWEEN_ASKS
-        {
-            asked = strings.heap().len();
-            call.room.ask(strings.bytes())?;
         }
     }
     out.fill_validity();

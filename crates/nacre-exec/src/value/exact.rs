@@ -38,7 +38,11 @@ const SQLSTATE_BYTES: usize = 5;
 
 /// Decimal digits of a digit.
 const DIGIT_WIDTH: u16 = 4;
-const BASE: u128 = 10_000;
+const BASE: u64 = 10_000;
+
+/// Digits of a word of 64 bits, and how many values they have.
+const WORD_DIGITS: usize = 4;
+const WORD_UNIT: u64 = BASE.pow(WORD_DIGITS as u32);
 
 /// Powers are from -4,096 to 32,767.
 const POWER_OFFSET: i32 = 8_192;
@@ -97,27 +101,39 @@ pub(crate) fn encode_scaled(unscaled: i128, scale: u16, out: &mut Vec<u8>) {
         0 => DIGIT_WIDTH,
         width => width,
     };
-    let unit = 10_u128.pow(last_width.into());
-    let mut rest = unscaled.unsigned_abs();
+    let unit = 10_u64.pow(last_width.into());
     let missing = 10_u16.pow((DIGIT_WIDTH - last_width).into());
+    let (mut rest, last) = divided(unscaled.unsigned_abs(), unit);
     // At most 39 decimal digits and three zeros: eleven digits.
     let (mut digits, mut first) = ([0_u16; 11], 10);
-    digits[first] = (rest % unit) as u16 * missing;
-    rest /= unit;
-    while rest > u128::from(u64::MAX) {
-        first -= 1;
-        digits[first] = (rest % BASE) as u16;
-        rest /= BASE;
-    }
-    let mut rest = rest as u64;
+    digits[first] = last as u16 * missing;
     while rest > 0 {
-        first -= 1;
-        digits[first] = (rest % BASE as u64) as u16;
-        rest /= BASE as u64;
+        let (more, mut word) = divided(rest, WORD_UNIT);
+        rest = more;
+        for _ in 0..WORD_DIGITS {
+            if rest == 0 && word == 0 {
+                break;
+            }
+            first -= 1;
+            digits[first] = (word % BASE) as u16;
+            word /= BASE;
+        }
     }
     let last_power = -i32::from(scale.div_ceil(DIGIT_WIDTH));
     let power = last_power + (digits.len() - 1 - first) as i32;
     put_number(unscaled < 0, power, &digits[first..], scale, out);
+}
+
+/// Divides, and returns what is left, too.
+#[inline]
+fn divided(value: u128, unit: u64) -> (u128, u64) {
+    match u64::try_from(value) {
+        Ok(value) => ((value / unit).into(), value % unit),
+        Err(_) => {
+            let quotient = value / u128::from(unit);
+            (quotient, (value - quotient * u128::from(unit)) as u64)
+        }
+    }
 }
 
 /// Appends a number; zeros before and behind its digits are left out.
@@ -125,6 +141,7 @@ fn put_number(is_negative: bool, power: i32, digits: &[u16], scale: u16, out: &m
     let zeros = digits.iter().take_while(|digit| **digit == 0).count();
     let end = digits.iter().rposition(|digit| *digit != 0).map_or(zeros, |last| last + 1);
     let flip = |word: u16| if is_negative { !word } else { word };
+    out.reserve(1 + 2 * (end - zeros) + 3 * SCALE_BYTES);
     out.push(if is_negative { KIND_NEGATIVE } else { KIND_POSITIVE });
     let power = (power - zeros as i32 + POWER_OFFSET) as u16;
     out.extend_from_slice(&flip(power).to_be_bytes());
@@ -184,9 +201,16 @@ fn decode_number(is_negative: bool, words: &[u8], scale: u16) -> Result<ExactNum
     // Decimal digits behind those that are there; less than zero for zeros that fill the last one.
     let exponent = i32::from(DIGIT_WIDTH) * (power + 1 - count as i32) + i32::from(scale);
     if count <= SMALL_DIGITS_MAX && exponent.unsigned_abs() < 38 {
-        let value = words.clone().fold(0, |sum, digit| sum * BASE as i128 + i128::from(digit));
-        let unit = 10_i128.pow(exponent.unsigned_abs());
-        let unscaled = if exponent < 0 { Some(value / unit) } else { value.checked_mul(unit) };
+        let value = small_value(words.clone());
+        let unscaled = match exponent {
+            // Zeros of the last digit, which are at most three.
+            -3..0 => {
+                let unit = 10_u64.pow(exponent.unsigned_abs());
+                Some(divided(value.unsigned_abs(), unit).0 as i128)
+            }
+            0.. => value.checked_mul(10_i128.pow(exponent.unsigned_abs())),
+            _ => None,
+        };
         if let Some(unscaled) = unscaled {
             return ExactNumeric::from_scaled(
                 if is_negative { -unscaled } else { unscaled },
@@ -200,6 +224,17 @@ fn decode_number(is_negative: bool, words: &[u8], scale: u16) -> Result<ExactNum
         wire.extend_from_slice(&word.to_be_bytes());
     }
     ExactNumeric::receive(&wire, None)
+}
+
+/// Returns the number that digits to the base of 10,000 are, of which 128 bits hold the value.
+fn small_value(mut words: impl ExactSizeIterator<Item = u16>) -> i128 {
+    let mut value = 0;
+    while words.len() > 0 {
+        let taken = words.len().min(WORD_DIGITS);
+        let word = words.by_ref().take(taken).fold(0, |sum, digit| sum * BASE + u64::from(digit));
+        value = value * i128::from(BASE.pow(taken as u32)) + i128::from(word);
+    }
+    value
 }
 
 /// Returns the whole number that `value * 10^scale` becomes. Infinity and NaN are beyond all

@@ -127,3 +127,31 @@ fn multiply_finite(
     let unit = power_big(u32::from(scale - NUMERIC_SCALE_MAX));
     ExactNumeric::from_big(super::digits::divide_rounded_big(&product, &unit), NUMERIC_SCALE_MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::any_scaled;
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn sums_and_products_of_128_bits_are_those_of_any_size(
+            (left, left_scale) in any_scaled(),
+            (right, right_scale) in any_scaled(),
+        ) {
+            let (one, other) = (BigInt::from(left), BigInt::from(right));
+            let big = (FiniteParts::Big(&one, left_scale), FiniteParts::Big(&other, right_scale));
+            let small =
+                (FiniteParts::Small(left, left_scale), FiniteParts::Small(right, right_scale));
+            let sum = add_finite(small.0, small.1).unwrap();
+            prop_assert_eq!(sum.to_string(), add_finite(big.0, big.1).unwrap().to_string());
+            let product = multiply_finite(small.0, small.1).unwrap();
+            let wanted = multiply_finite(big.0, big.1).unwrap();
+            prop_assert_eq!(product.to_string(), wanted.to_string());
+        }
+    }
+}

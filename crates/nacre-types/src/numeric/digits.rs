@@ -28,9 +28,21 @@ pub(super) fn power_big(exponent: u32) -> BigInt {
 
 /// Returns the decimal digits of a number; 0 has none.
 pub(super) fn count_small(value: i128) -> usize {
-    match value.unsigned_abs() {
-        0 => 0,
-        magnitude => magnitude.ilog10() as usize + 1,
+    let magnitude = value.unsigned_abs();
+    match u64::try_from(magnitude) {
+        Ok(0) => 0,
+        // A logarithm of 128 bits divides.
+        Ok(magnitude) => magnitude.ilog10() as usize + 1,
+        Err(_) => magnitude.ilog10() as usize + 1,
+    }
+}
+
+/// Divides; two numbers of 64 bits without a call of the library's division of 128 bits.
+#[inline]
+pub(super) fn divide_magnitudes(value: u128, divisor: u128) -> u128 {
+    match (u64::try_from(value), u64::try_from(divisor)) {
+        (Ok(value), Ok(divisor)) => (value / divisor).into(),
+        _ => value / divisor,
     }
 }
 
@@ -51,9 +63,12 @@ pub(super) fn count_big(value: &BigInt) -> usize {
 
 /// Divides and rounds a half away from zero; `divisor` is positive.
 pub(super) fn divide_rounded(value: i128, divisor: i128) -> i128 {
-    let quotient = value / divisor;
-    let rest = (value % divisor).abs();
-    if rest >= divisor - rest { quotient + value.signum() } else { quotient }
+    let (magnitude, divisor) = (value.unsigned_abs(), divisor.unsigned_abs());
+    let quotient = divide_magnitudes(magnitude, divisor);
+    // Not by `%`, which divides again.
+    let rest = magnitude - quotient * divisor;
+    let quotient = (quotient + u128::from(rest >= divisor - rest)) as i128;
+    if value < 0 { quotient.wrapping_neg() } else { quotient }
 }
 
 /// As [`divide_rounded`].

@@ -8,7 +8,8 @@ use num_bigint::BigInt;
 
 use super::arithmetic::{rescaled_big, rescaled_small};
 use super::digits::{
-    count_big, count_small, divide_rounded, divide_rounded_big, power_big, power_small,
+    count_big, count_small, divide_magnitudes, divide_rounded, divide_rounded_big, power_big,
+    power_small,
 };
 use super::{ExactNumeric, FiniteParts, NumericClass};
 use crate::error::ValueError;
@@ -115,7 +116,8 @@ fn leading_digit(parts: FiniteParts<'_>) -> (i32, i32) {
     let dropped = digits - taken;
     let leading = match parts {
         FiniteParts::Small(unscaled, _) if dropped >= 0 => {
-            power_small(dropped as u32).map_or(0, |unit| unscaled.unsigned_abs() / unit as u128)
+            let unit = power_small(dropped as u32);
+            unit.map_or(0, |unit| divide_magnitudes(unscaled.unsigned_abs(), unit as u128))
         }
         // Three digits at most are missing.
         FiniteParts::Small(unscaled, _) => {
@@ -191,4 +193,49 @@ fn remainder_finite(
         }
     }
     ExactNumeric::from_big(rescaled_big(one, scale) % rescaled_big(other, scale), scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::any_scaled;
+    use super::*;
+
+    /// As [`leading_digit`], of the text that shows the number.
+    fn leading_digit_of_text(unscaled: i128, scale: u16) -> (i32, i32) {
+        let text = ExactNumeric::from_scaled(unscaled, scale).unwrap().abs().to_string();
+        let (whole, behind) = text.split_once('.').unwrap_or((&text, ""));
+        let whole = format!("{whole:0>0$}", whole.len().next_multiple_of(4));
+        let behind = format!("{behind:0<0$}", behind.len().next_multiple_of(4));
+        let all = format!("{whole}{behind}");
+        let digits = all.as_bytes().chunks(4).map(|digit| str::from_utf8(digit).unwrap());
+        let digits: Vec<i32> = digits.map(|digit| digit.parse().unwrap()).collect();
+        let first = digits.iter().position(|digit| *digit != 0);
+        first.map_or((0, 0), |first| (whole.len() as i32 / 4 - 1 - first as i32, digits[first]))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn quotients_of_128_bits_are_those_of_any_size(
+            (left, left_scale) in any_scaled(),
+            (right, right_scale) in any_scaled(),
+        ) {
+            prop_assume!(right != 0);
+            let (one, other) = (BigInt::from(left), BigInt::from(right));
+            let big = (FiniteParts::Big(&one, left_scale), FiniteParts::Big(&other, right_scale));
+            let small =
+                (FiniteParts::Small(left, left_scale), FiniteParts::Small(right, right_scale));
+            prop_assert_eq!(leading_digit(small.0), leading_digit_of_text(left, left_scale));
+            let scale = quotient_scale(small.0, small.1);
+            let quotient = divide_finite(small.0, small.1, scale).unwrap();
+            let wanted = divide_finite(big.0, big.1, scale).unwrap();
+            prop_assert_eq!(quotient.to_string(), wanted.to_string());
+            let rest = remainder_finite(small.0, small.1).unwrap();
+            let wanted = remainder_finite(big.0, big.1).unwrap();
+            prop_assert_eq!(rest.to_string(), wanted.to_string());
+        }
+    }
 }

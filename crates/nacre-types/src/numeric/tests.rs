@@ -2,7 +2,21 @@
 
 use std::collections::HashSet;
 
+use proptest::prelude::*;
+
 use super::*;
+
+/// Unscaled numbers of all lengths, powers of ten and their neighbours, and scales.
+pub(super) fn any_scaled() -> impl Strategy<Value = (i128, u16)> {
+    let long = (any::<i128>(), 0_u32..127).prop_map(|(value, shift)| value >> shift);
+    let near = (0_u32..39, -1_i128..2, any::<bool>()).prop_map(|(power, more, is_negative)| {
+        let value = 10_i128.pow(power.min(38)) + more;
+        if is_negative { -value } else { value }
+    });
+    let bounds = prop_oneof![Just(i128::MIN), Just(i128::MAX), Just(0)];
+    let unscaled = prop_oneof![8 => long, 4 => -1_100_i128..1_100, 4 => near, 1 => bounds];
+    (unscaled, prop_oneof![0_u16..6, 0_u16..45])
+}
 
 fn number(text: &str) -> ExactNumeric {
     ExactNumeric::parse(text, None).unwrap()

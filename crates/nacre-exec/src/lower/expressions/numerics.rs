@@ -1,15 +1,18 @@
 //! Expressions of numerics: decimals of one scale, and numerics of any ([`ValueForm::Exact`]).
 
 use nacre_column::CompareOp;
+use nacre_functions::kernels::{KernelFallibility, call_fallibility};
 use nacre_plan::algebra::ScalarExpression;
-use nacre_types::{SqlType, TypeKind};
+use nacre_types::{ExactNumeric, SqlType, SqlValue, TypeKind};
 
 use super::super::error::{LoweringError, LoweringResult};
+use super::super::exact_arithmetic::{NumericSource, arithmetic_node};
 use super::super::exact_nodes::{checked_node, decimal_node, key_node, rounded_node};
+use super::super::fold::fold_constant;
 use super::super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::{ExpressionLowering, LoweredExpression, common_form};
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
-use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass};
+use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass, decode_exact};
 
 impl ExpressionLowering<'_> {
     /// Adds the same values; those that stand for errors raise them.
@@ -114,6 +117,49 @@ impl ExpressionLowering<'_> {
             left_digits.saturating_sub(left_scale).max(right_digits.saturating_sub(right_scale));
         let sides = [self.rescaled(left, scale)?, self.rescaled(right, scale)?];
         self.decimal_arithmetic(op, sides, scale, whole + 1 + scale)
+    }
+
+    /// Adds arithmetic on numerics whose result is of any scale; `may_fail` if it may raise an
+    /// error for finite numbers.
+    ///
+    /// # Errors
+    /// [`LoweringError::NotSupported`] if an operand raises errors where it is computed: one that
+    /// is evaluated row by row raises them where the result is looked at.
+    pub(super) fn exact_arithmetic(
+        &mut self,
+        op: ArithmeticOp,
+        operands: [LoweredExpression; 2],
+        may_fail: bool,
+        operand_may_fail: bool,
+    ) -> LoweringResult<LoweredExpression> {
+        if operand_may_fail {
+            return Err(LoweringError::not_supported("arithmetic on numerics that may fail"));
+        }
+        let may_fail = may_fail || operands.iter().any(|one| one.form.may_fail());
+        let [left, right] = operands.map(|one| self.numeric_source(one));
+        let id = arithmetic_node(&mut self.graph, op, [left?, right?])?;
+        Ok(LoweredExpression::new(id, ValueForm::Exact { may_fail }))
+    }
+
+    fn numeric_source(&self, value: LoweredExpression) -> LoweringResult<NumericSource> {
+        let malformed = |_| LoweringError::contradiction("a constant that is no numeric");
+        Ok(match (value.form, self.graph.node(value.id)) {
+            (
+                ValueForm::Numeric { scale, .. },
+                ExpressionNode::Constant(ScalarValue::Int(unscaled)),
+            ) if value.shown_scale.is_none() => {
+                let constant = ExactNumeric::from_scaled(*unscaled, scale);
+                NumericSource::Constant(constant.map_err(malformed)?)
+            }
+            (ValueForm::Exact { .. }, ExpressionNode::Constant(ScalarValue::Bytes(bytes))) => {
+                NumericSource::Constant(decode_exact(bytes).map_err(malformed)?)
+            }
+            (ValueForm::Numeric { scale, .. }, _) => {
+                NumericSource::Decimal { value: value.id, scale, shown: value.shown_scale }
+            }
+            (ValueForm::Exact { .. }, _) => NumericSource::Exact(value.id),
+            _ => return Err(LoweringError::contradiction("arithmetic on what is no numeric")),
+        })
     }
 
     /// Returns the scale that a sum or product of two numerics shows, if it depends on the row.
@@ -301,6 +347,27 @@ impl ExpressionLowering<'_> {
         let is_fixed = one.shown_scale.is_none() && other.shown_scale.is_none();
         Ok(is_fixed && scales.0 == scales.1)
     }
+}
+
+/// Whether the result of arithmetic on numerics has no scale that is known before.
+pub(super) fn is_exact_arithmetic(
+    op: ArithmeticOp,
+    left: LoweredExpression,
+    right: LoweredExpression,
+) -> bool {
+    let is_quotient = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Remainder);
+    is_quotient || [left, right].iter().any(|one| matches!(one.form, ValueForm::Exact { .. }))
+}
+
+/// Whether a function may raise an error for operands that raise none. That a numeric has 131,072
+/// digits is left out.
+pub(super) fn call_may_fail(function: u32, operands: &[ScalarExpression]) -> LoweringResult<bool> {
+    let mut constants = Vec::with_capacity(operands.len());
+    for operand in operands {
+        constants.push(fold_constant(operand)?);
+    }
+    let constants: Vec<Option<&SqlValue>> = constants.iter().map(Option::as_ref).collect();
+    Ok(call_fallibility(function, &constants) == KernelFallibility::ByValue)
 }
 
 pub(super) fn numeric_parts(value: LoweredExpression) -> LoweringResult<(u16, u16)> {
