@@ -7,6 +7,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_measured_query, lower_query};
 use nacre_exec::plan::{PlanNode, ScanNode};
+use nacre_plan::BindError;
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
 use nacre_plan::optimizer::{RowEstimates, optimize};
@@ -30,12 +31,15 @@ use crate::planner::Planner;
 use crate::settings::{EngineChoice, ScanSettings};
 use crate::transaction::Moment;
 
-/// Most bytes of words in a text that is planned here, on the thread of the session; longer ones
-/// take the other road.
+/// Most bytes of words in a text that is planned on the thread of the session; longer ones take a
+/// thread of their own.
 const WORD_BYTES_MAX: usize = 16 << 10;
 
-/// Longest text with the blanks between its words.
+/// Longest text with the blanks between its words that is planned on the thread of the session.
 const TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// Longest text that is planned here; longer ones take the other road.
+const LONG_TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// A query that can run.
 #[derive(Debug)]
@@ -51,9 +55,11 @@ pub(crate) struct CompiledQuery {
 }
 
 /// A parsed query, perhaps within EXPLAIN.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ParsedQuery {
     query: Box<QueryExpression>,
+    /// Whether planning takes a while.
+    is_long: bool,
     explain: Option<ExplainRequest>,
     parsing: Duration,
 }
@@ -72,7 +78,7 @@ impl PlanningClock {
 impl ParsedQuery {
     /// Returns a statement's query, if it is one, or EXPLAIN of one.
     pub(crate) fn of(sql: &str) -> Option<Self> {
-        if is_long(sql) {
+        if sql.len() > LONG_TEXT_BYTES_MAX {
             return None;
         }
         let begun = Instant::now();
@@ -87,7 +93,7 @@ impl ParsedQuery {
             }
             _ => return None,
         };
-        Some(Self { query, explain, parsing: begun.elapsed() })
+        Some(Self { query, is_long: is_long(sql), explain, parsing: begun.elapsed() })
     }
 
     /// Returns the query whose rows COPY or a cursor hands on, if the statement is one of these.
@@ -107,14 +113,24 @@ impl ParsedQuery {
             },
             _ => return None,
         };
-        Some(Self { query, explain: None, parsing: begun.elapsed() })
+        Some(Self { query, is_long: false, explain: None, parsing: begun.elapsed() })
+    }
+
+    /// Whether planning it takes so long that it is not done on the thread of the session.
+    pub(crate) fn is_long(&self) -> bool {
+        self.is_long
     }
 }
 
-/// Whether a text is too long to be planned here. Indentation costs nothing.
+/// Whether a text is too long to be planned on the thread of the session. Indentation costs
+/// nothing.
 fn is_long(sql: &str) -> bool {
     let words = || sql.split_ascii_whitespace().map(str::len).sum::<usize>();
     sql.len() > WORD_BYTES_MAX && (sql.len() > TEXT_BYTES_MAX || words() > WORD_BYTES_MAX)
+}
+
+fn is_too_large(error: &BindError) -> bool {
+    matches!(error.sql_state, "54000" | "54011")
 }
 
 /// Compiles a query; `None` if the other engine has to run it.
@@ -138,8 +154,9 @@ pub(crate) fn compile(
     let declared = parameters.declared();
     let bound = match bind_parameterized(&relations, &settings, &parsed.query, &declared) {
         Ok(bound) => bound,
-        // The other engine runs it, or raises its error.
-        Err(_) if !is_forced => return Ok(None),
+        // The other engine runs it, or raises its error; it would plan one that is too large for
+        // minutes.
+        Err(error) if !is_forced && !is_too_large(&error) => return Ok(None),
         Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
     };
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();

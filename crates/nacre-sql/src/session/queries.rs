@@ -1,5 +1,7 @@
 //! Queries of a session: each runs whole in Nacre's own engine or in DataFusion.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::sql::parser::Statement as ParsedStatement;
@@ -10,6 +12,7 @@ use super::Session;
 use crate::engine::{CompiledQuery, ParsedQuery, QueryParameters, compile};
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain;
+use crate::planning::aside;
 use crate::prepared::{EngineDecision, Statement};
 use crate::settings::EngineChoice;
 use crate::statement_io::Outcome;
@@ -52,6 +55,10 @@ impl Session {
         }
         let Some(parsed) = statement.query() else { return Ok(CompiledRun::NotTaken(turn)) };
         turn.require_sound()?;
+        // Describing it would take the session's thread.
+        if parsed.is_long() {
+            return Ok(CompiledRun::NotTaken(turn));
+        }
         if !values.is_empty() && !self.is_taken(&mut turn, statement)? {
             return Ok(CompiledRun::NotTaken(turn));
         }
@@ -74,9 +81,15 @@ impl Session {
         turn.require_sound()?;
         self.begin_as();
         let moment = turn.moment(false)?;
-        let Some(compiled) = compile(&self.planner, &moment, parsed, sql, parameters)? else {
-            return Ok(CompiledRun::NotTaken(turn));
+        let compiled = if parsed.is_long() {
+            let (planner, moment) = (self.planner.clone(), Arc::clone(&moment));
+            let (parsed, sql) = (parsed.clone(), sql.to_owned());
+            let none = QueryParameters::NONE;
+            aside(true, async move { compile(&planner, &moment, &parsed, &sql, none) }).await?
+        } else {
+            compile(&self.planner, &moment, parsed, sql, parameters)?
         };
+        let Some(compiled) = compiled else { return Ok(CompiledRun::NotTaken(turn)) };
         let tag = compiled.tag();
         let started = compiled.start(&self.engine, &moment).await;
         // A block may go on without a statement that failed, whose error told of what it read.
@@ -114,6 +127,9 @@ impl Session {
             return Ok(None);
         }
         let Some(parsed) = statement.query() else { return Ok(None) };
+        if parsed.is_long() {
+            return Ok(None);
+        }
         let parameters = QueryParameters::Told(types);
         let compiled = compile(&self.planner, moment, parsed, statement.sql(), parameters)?;
         let is_taken = compiled.is_some();
