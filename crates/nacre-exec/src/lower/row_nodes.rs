@@ -59,7 +59,7 @@ impl CallLooks {
         row: usize,
         values: &VectorValues,
     ) -> ExecResult<()> {
-        if row % ROWS_BETWEEN_CHECKS == 0 {
+        if row.is_multiple_of(ROWS_BETWEEN_CHECKS) {
             call.room.check()?;
         }
         if let VectorValues::Bytes(strings) = values
