@@ -63,7 +63,8 @@ impl DecodeRoom {
 pub(super) fn select_strings_at(
     block: &Block<'_>,
     flavour: Flavour,
-    (rows, positions): (Range<usize>, &[u16]),
+    rows: Range<usize>,
+    positions: &[u16],
     predicate: &StringPredicate,
     room: &mut DecodeRoom,
     bits: &mut Vec<u64>,

@@ -137,7 +137,7 @@ impl FrozenMorsel {
         let (flavour, rows) = (scan.flavour, self.vector.clone());
         self.read(scan, predicate.column, |open, room| {
             let block = open.handle.block()?;
-            select_strings_at(&block, flavour, (rows.clone(), positions), strings, room, bits)
+            select_strings_at(&block, flavour, rows.clone(), positions, strings, room, bits)
         })
     }
 

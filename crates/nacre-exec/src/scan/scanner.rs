@@ -136,7 +136,7 @@ impl MorselScanner {
                         return Ok(batch.rows > 0);
                     }
                     scan.counters.note_rows_read(morsel.vector.len());
-                    let left = left_rows(morsel, scan, filters, (words, positions))?;
+                    let left = left_rows(morsel, scan, filters, words, positions)?;
                     let left = match left {
                         Some(left) => wanted_rows(morsel, scan, late, (keys, positions), left)?,
                         None => None,
@@ -183,7 +183,8 @@ fn left_rows(
     morsel: &mut FrozenMorsel,
     scan: &PreparedScan,
     filters: &[usize],
-    (words, positions): (&mut Vec<u64>, &mut Vec<u16>),
+    words: &mut Vec<u64>,
+    positions: &mut Vec<u16>,
 ) -> ExecResult<Option<LeftRows>> {
     let rows = morsel.vector.len();
     let left = morsel.visible(scan);
