@@ -8,8 +8,8 @@
 //! ```
 //!
 //! # Source
-//! Abadi, Myers, DeWitt, Madden: "Materialization strategies in a column-oriented DBMS", ICDE 2007,
-//! section 3.2 (late materialization by positions).
+//! Abadi, Myers, DeWitt, Madden: "Materialization strategies in a column-oriented DBMS", ICDE 2007:
+//! late materialization by positions.
 
 use super::node::{PairingKind, PlanNode, ScanNode, SortNode};
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};

@@ -20,14 +20,15 @@ pub(crate) struct FetchSource {
     input_counters: OperatorCounters,
 }
 
+/// Which columns are kept, and which are fetched.
 #[derive(Debug)]
-struct FetchPlan {
-    scan: Arc<PreparedScan>,
+pub(crate) struct FetchPlan {
+    pub(crate) scan: Arc<PreparedScan>,
     /// Of the input.
-    infos: Vec<SlotInfo>,
+    pub(crate) infos: Vec<SlotInfo>,
     /// By column of the input but the last: the column that it becomes.
-    kept: Vec<usize>,
-    fetched: Vec<FetchedColumn>,
+    pub(crate) kept: Vec<usize>,
+    pub(crate) fetched: Vec<FetchedColumn>,
 }
 
 #[derive(Debug)]
@@ -41,18 +42,13 @@ struct FetchRun {
 }
 
 impl FetchSource {
-    /// Takes the rows of a source whose columns are `infos`: those that become `kept`, then the
-    /// places of rows of `scan`.
+    /// Takes the rows of a source whose last column has places of rows of the plan's scan.
     pub(crate) fn new(
         input: Arc<dyn PipelineSource>,
-        infos: &[SlotInfo],
-        scan: &Arc<PreparedScan>,
-        (kept, fetched): (Vec<usize>, Vec<FetchedColumn>),
+        plan: FetchPlan,
         context: &StageContext,
     ) -> Self {
-        let (scan, infos) = (Arc::clone(scan), infos.to_vec());
-        let plan = Arc::new(FetchPlan { scan, infos, kept, fetched });
-        let input_counters = OperatorCounters::default();
+        let (plan, input_counters) = (Arc::new(plan), OperatorCounters::default());
         Self { input, plan, context: context.clone(), input_counters }
     }
 }

@@ -7,7 +7,7 @@ use super::{OpenPipeline, begin, end_in_sort, open_input, output_infos};
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::StageContext;
 use crate::plan::{FetchedColumn, SortKey, SortNode, TopScan};
-use crate::rows::FetchSource;
+use crate::rows::{FetchPlan, FetchSource};
 use crate::scan::{PreparedScan, TopBound};
 use crate::sort::SortOrder;
 
@@ -33,14 +33,15 @@ pub(super) fn open_sort(
     if top.fetched.is_empty() || context.is_sliced {
         return end_in_sort(pipeline, order, context, stages);
     }
-    open_fetching(pipeline, order, (&scan, &top), context, stages)
+    open_fetching(pipeline, order, &scan, &top, context, stages)
 }
 
 /// Ends a pipeline in a top-k that has the places of rows instead of columns that are fetched.
 fn open_fetching(
     mut pipeline: OpenPipeline,
     order: SortOrder,
-    (scan, top): (&Arc<PreparedScan>, &TopScan<'_>),
+    scan: &Arc<PreparedScan>,
+    top: &TopScan<'_>,
     context: &StageContext,
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
@@ -61,7 +62,7 @@ fn open_fetching(
         kept.iter().map(|column| pipeline.columns[*column]).chain([places]).collect();
     let sorted = end_in_sort(pipeline, SortOrder { keys, ..order }, context, stages)?;
     let (rows_max, infos) = (sorted.rows_max, output_infos(&sorted));
-    let source =
-        FetchSource::new(sorted.source, &infos, scan, (kept, top.fetched.clone()), context);
+    let plan = FetchPlan { scan: Arc::clone(scan), infos, kept, fetched: top.fetched.clone() };
+    let source = FetchSource::new(sorted.source, plan, context);
     Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), outputs, depth, context) })
 }
