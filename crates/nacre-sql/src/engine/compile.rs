@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_measured_query, lower_query};
-use nacre_exec::plan::{PlanNode, ScanNode};
+use nacre_exec::plan::PlanNode;
 use nacre_plan::BindError;
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
