@@ -163,7 +163,7 @@ async fn read_totals(
     query: &Query,
 ) -> Result<ReadTotals> {
     let sql = query.sql(contest.setup.scale_factor);
-    let plan = explained_plan(&database.engine, query.name, &sql).await?;
+    let plan = explained_plan(&database.engine, &sql).await?;
     let mut totals = ReadTotals::default();
     add_reads(&plan, &mut totals);
     if totals.chunks == 0 {
