@@ -9,10 +9,9 @@ fn long_chains_of_conditions_are_answered() {
         let terms: Vec<String> = (0..terms).map(|term| format!("x = {term}")).collect();
         format!("select count(*) from (values (1), (5)) v (x) where {}", terms.join(" or "))
     };
-    assert_eq!(connection.rows(&chain(1_600)), ["2"]);
-    let error = connection.error(&chain(30_000));
-    assert_eq!(error.sqlstate(), "54001");
-    assert!(error.detail().unwrap().contains("nested more than"), "{:?}", error.detail());
+    for terms in [1_600, 30_000] {
+        assert_eq!(connection.rows(&chain(terms)), ["2"]);
+    }
 }
 
 #[test]

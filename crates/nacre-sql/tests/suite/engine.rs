@@ -584,7 +584,18 @@ fn indentation_does_not_count_to_the_length_of_a_text() {
         Answer::Tag(tag) => panic!("{tag}"),
     };
     assert_eq!(answer(&indented), answer(&dense));
-    let long = format!("select {}", vec!["1 + 1"; 5_000].join(", "));
-    let error = connection.run(&long).unwrap_err();
-    assert_eq!(error.sqlstate(), "0A000");
+}
+
+#[test]
+fn long_texts_are_answered_or_refused_as_in_postgresql() {
+    let connection = filled();
+    let numbers: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
+    let list = format!("select count(*) from t where id in ({})", numbers.join(", "));
+    let all = connection.rows("select count(*) from t where id < 20000");
+    for choice in ["nacre", "auto"] {
+        choose(&connection, choice);
+        assert_eq!(connection.rows(&list), all);
+        let columns = format!("select {}", vec!["1 + 1"; 5_000].join(", "));
+        assert_eq!(connection.error(&columns).sqlstate(), "54011");
+    }
 }
