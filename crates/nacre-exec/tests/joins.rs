@@ -473,6 +473,7 @@ fn scan_leaves_out_hot_rows_whose_key_the_build_side_lacks() {
     // A row with versions is not asked for its key.
     let mut writer = store.begin(IsolationLevel::RepeatableRead);
     writer.update(&many, inserted[30_000 - 50], &[(ID, ValueRef::Int(7))]).unwrap();
+    let pool = pool(1);
     for (snapshot, partners) in [
         (store.begin(IsolationLevel::RepeatableRead).table_snapshot(&many), 100),
         (writer.table_snapshot(&many), 101),
@@ -484,7 +485,7 @@ fn scan_leaves_out_hot_rows_whose_key_the_build_side_lacks() {
             let joined = join(PairingKind::Inner, probe, build.clone(), one_key(key, 0));
             let plan = count_and_sum(node(joined), key);
             let mut stream =
-                pool(1).execute(PhysicalPlan { root: plan }, QueryOptions::default()).unwrap();
+                pool.execute(PhysicalPlan { root: plan }, QueryOptions::default()).unwrap();
             let found = rows_of(&stream.collect_batches().unwrap());
             let sum = (0..100).sum::<i128>() + if partners > 100 { 7 } else { 0 };
             assert_eq!(found, numbers(&[partners, sum]));

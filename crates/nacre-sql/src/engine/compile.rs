@@ -7,7 +7,6 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_measured_query, lower_query};
 use nacre_exec::plan::PlanNode;
-use nacre_plan::BindError;
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
 use nacre_plan::optimizer::{RowEstimates, optimize};
@@ -129,10 +128,6 @@ fn is_long(sql: &str) -> bool {
     sql.len() > WORD_BYTES_MAX && (sql.len() > TEXT_BYTES_MAX || words() > WORD_BYTES_MAX)
 }
 
-fn is_too_large(error: &BindError) -> bool {
-    matches!(error.sql_state, "54000" | "54011")
-}
-
 /// Compiles a query; `None` if the other engine has to run it.
 ///
 /// # Errors
@@ -154,9 +149,9 @@ pub(crate) fn compile(
     let declared = parameters.declared();
     let bound = match bind_parameterized(&relations, &settings, &parsed.query, &declared) {
         Ok(bound) => bound,
-        // The other engine runs it, or raises its error; it would plan one that is too large for
-        // minutes.
-        Err(error) if !is_forced && !is_too_large(&error) => return Ok(None),
+        // The other engine runs it, or raises its error; it would plan an answer of too many
+        // columns for seconds.
+        Err(error) if !is_forced && error.sql_state != "54011" => return Ok(None),
         Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
     };
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
