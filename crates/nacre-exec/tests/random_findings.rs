@@ -139,17 +139,11 @@ fn query_in_grouping_is_refused() {
 #[test]
 fn outer_join_of_which_nothing_is_read_does_not_fail() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
-    let sides = [
-        "(select k, max(1 / (id - 4)) as m from t group by k) s on s.k = t.k",
-        "lateral (select count(*) as m from t u where u.k / (t.id - t.id) = 1) s on true",
-    ];
-    for side in sides {
-        let sql =
-            format!("select count(*), max(q.id) from (select t.id from t left join {side}) q");
-        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".into(), "49".into()]]), "{sql}");
-        let read = sql.replace("select t.id", "select t.id + coalesce(s.m, 0) as id");
-        assert!(database.run_optimized(&read).is_err(), "{read}");
-    }
+    let side = "(select k, max(1 / (id - 4)) as m from t group by k) s on s.k = t.k";
+    let sql = format!("select count(*), max(q.id) from (select t.id from t left join {side}) q");
+    assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".into(), "49".into()]]), "{sql}");
+    let read = sql.replace("select t.id", "select t.id + coalesce(s.m, 0) as id");
+    assert!(database.run_optimized(&read).is_err(), "{read}");
 }
 
 /// It answered 21000, 2026-11-27: the frame of the only row is empty.
