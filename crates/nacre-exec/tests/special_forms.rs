@@ -27,7 +27,6 @@ const STATEMENTS: &[&str] = &[
     "select 'ab' similar to 'a%' escape null, 'a%' similar to 'a\\%'",
     "select id from t where s like 'a!_%' escape '!' or s ilike 'B/%' escape '/'",
     "select id, s not like s escape 'a' from t where id < 40",
-    "select 'a' like 'b' escape 'cd'",
     "select localtime(-1)",
     "select array[a] in ('{1}', '{2}') from t where id < 20",
     "select array[a] <> '{1}', array[a] not in (array[k], '{3}') from t where id < 20",
