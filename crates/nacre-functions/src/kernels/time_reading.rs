@@ -168,7 +168,7 @@ impl MomentReader<'_> {
             TemplatePart::Separator(_) | TemplatePart::Text(_) => self.take(1),
             TemplatePart::Field { field, name, fills, ordinal, .. } => {
                 let is_free = !fills || ends_number(*ordinal, next);
-                self.read_field(ReadField { field: *field, name: *name, is_free })?;
+                self.read_field(ReadField { field: *field, name, is_free })?;
                 if *ordinal != OrdinalSuffix::None && has_digits(*field) {
                     self.take(2);
                 }

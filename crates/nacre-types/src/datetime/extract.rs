@@ -190,7 +190,7 @@ impl SqlTimestamp {
         let (date, micros) = self.civil()?;
         match field {
             DatetimeField::Minute => Some(CivilTime::from_micros(micros).minute.into()),
-            DatetimeField::Hour => Some(CivilTime::from_micros(micros).hour.into()),
+            DatetimeField::Hour => Some(CivilTime::from_micros(micros).hour),
             field => calendar_field(date, field),
         }
     }
