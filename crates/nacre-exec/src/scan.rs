@@ -40,4 +40,4 @@ pub(crate) use prepare::{PreparedScan, ScanColumn};
 pub(crate) use reads::BlockReads;
 pub use sample::{SampleSeed, ScanSample};
 pub(crate) use scanner::MorselScanner;
-pub(crate) use top::TopBound;
+pub(crate) use top::{TopBound, TopOrder};

@@ -3,8 +3,8 @@
 //! They are hints, since the join looks at each key again, and no part of what the query reads:
 //! only the plan's predicates are.
 //!
-//! Keys that all lie in a range are asked for first by that range, on encoded values, in turn with the
-//! plan's predicates; what is left is then looked up.
+//! Keys that all lie in a range are asked for first by that range, on encoded values, in turn with
+//! the plan's predicates; what is left is then looked up.
 //!
 //! # Concurrency
 //! Filters are registered before the scan is shared; what they know is there when the scan's

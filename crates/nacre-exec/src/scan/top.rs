@@ -23,13 +23,19 @@ use nacre_column::{Bound, CompareOp, Constant, Restriction, Sma, compare_floats,
 
 use super::filter::ScanFilter;
 use super::predicate::ColumnPredicate;
-use crate::plan::SortKey;
 use crate::value::ScalarValue;
+
+/// How a top-k sorts by its first key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TopOrder {
+    pub(crate) is_descending: bool,
+    pub(crate) is_nulls_first: bool,
+}
 
 /// The first sort key of the last row that a top-k keeps so far.
 #[derive(Debug)]
 pub(crate) struct TopBound {
-    key: SortKey,
+    order: TopOrder,
     /// Whether rows with an equal first key may come in, as there are further keys.
     takes_equal: bool,
     /// Written by sinks, read by scans.
@@ -57,8 +63,8 @@ pub(super) struct TopFilter {
 }
 
 impl TopBound {
-    pub(crate) fn new(key: SortKey, takes_equal: bool) -> Self {
-        Self { key, takes_equal, last: RwLock::default() }
+    pub(crate) fn new(order: TopOrder, takes_equal: bool) -> Self {
+        Self { order, takes_equal, last: RwLock::default() }
     }
 
     /// Notes the last of the rows that a worker keeps: its sort key and the value of its first
@@ -75,7 +81,7 @@ impl TopBound {
 
     /// Returns what comes before a value; `None` if all may.
     fn condition(&self, first: &ScalarValue) -> Option<(Restriction, bool)> {
-        let SortKey { is_descending, is_nulls_first, .. } = self.key;
+        let TopOrder { is_descending, is_nulls_first } = self.order;
         let value = match first {
             ScalarValue::Null(_) if is_nulls_first => {
                 return Some((Restriction::InSet(Vec::new()), self.takes_equal));
@@ -120,7 +126,7 @@ impl TopFilter {
     /// Orders chunks by the first of their values in the order of the rows; those that nothing is
     /// known of come last.
     pub(super) fn compare_chunks(&self, left: &Sma, right: &Sma) -> Ordering {
-        let SortKey { is_descending, is_nulls_first, .. } = self.bound.key;
+        let TopOrder { is_descending, is_nulls_first } = self.bound.order;
         let has_first_null = |sma: &Sma| is_nulls_first && sma.null_count > 0;
         let first = |sma: &Sma| if is_descending { sma.max } else { sma.min };
         let by_nulls = has_first_null(right).cmp(&has_first_null(left));
@@ -150,7 +156,7 @@ mod tests {
     use crate::value::ValueClass;
 
     fn bound(is_descending: bool, is_nulls_first: bool, takes_equal: bool) -> TopBound {
-        TopBound::new(SortKey { column: 0, is_descending, is_nulls_first }, takes_equal)
+        TopBound::new(TopOrder { is_descending, is_nulls_first }, takes_equal)
     }
 
     fn sma(min: i128, max: i128, null_count: u32) -> Sma {

@@ -8,7 +8,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::pipeline::StageContext;
 use crate::plan::{FetchedColumn, SortKey, SortNode, TopScan};
 use crate::rows::{FetchPlan, FetchSource};
-use crate::scan::{PreparedScan, TopBound};
+use crate::scan::{PreparedScan, TopBound, TopOrder};
 use crate::sort::SortOrder;
 
 /// Opens a sort. The scan below a top-k learns from when on rows come too late, unless an
@@ -26,7 +26,9 @@ pub(super) fn open_sort(
     };
     let may_fail = pipeline.may_fail || pipeline.builder.program.may_fail();
     if let (true, false, Some(output)) = (context.filters_keys, may_fail, top.first_key) {
-        let bound = Arc::new(TopBound::new(node.keys[0], node.keys.len() > 1));
+        let SortKey { is_descending, is_nulls_first, .. } = node.keys[0];
+        let first = TopOrder { is_descending, is_nulls_first };
+        let bound = Arc::new(TopBound::new(first, node.keys.len() > 1));
         scan.set_top(output, &bound);
         order.bound = Some(bound);
     }
