@@ -44,11 +44,6 @@ const QUERIES: &[(&str, &str)] = &[
          generate_series(1, 1200000) a",
     ),
     (
-        "join",
-        "select count(*), max(s.x) from generate_series(1, 900000) b left join (select 'text ' || \
-         a as x, a as y from generate_series(1, 900000) a) s on s.y = b",
-    ),
-    (
         "window",
         "select count(*), max(s.z) from (select max(x) over (partition by y) as z from (select \
          'text ' || a as x, a::bigint * 7919 % 100003 as y from generate_series(1, 900000) a) q) s",
