@@ -158,13 +158,18 @@ pub fn bind_parameterized(
 ) -> Result<QueryPlan, BindError> {
     let (bound, uses) = bind_sharing(catalog, settings, query, declared, BTreeSet::new());
     let shared = uses.shared();
-    if shared.is_empty() || bound.as_ref().is_err_and(|error| error.sql_state != "0A000") {
+    if shared.is_empty() || bound.as_ref().is_err_and(|error| !is_bound_of_ours(error)) {
         return bound;
     }
     match bind_sharing(catalog, settings, query, declared, shared).0 {
-        Err(error) if error.sql_state == "0A000" => bound,
+        Err(error) if is_bound_of_ours(&error) => bound,
         other => other,
     }
+}
+
+/// Whether a query is refused for what is not there yet, or for its size.
+fn is_bound_of_ours(error: &BindError) -> bool {
+    matches!(error.sql_state, "0A000" | "54000")
 }
 
 /// Binds a query, of which `shared` are computed once; returns how queries of WITH are read, too.
