@@ -198,3 +198,14 @@ fn rows_among_rows_within_each_other_are_refused_before_they_are_too_many() {
     let rows = (0..6_000).map(|row| format!("({row}, 1)")).collect::<Vec<_>>().join(", ");
     tables(1).bind(&format!("select k from t0 where (x, y) in ({rows})")).unwrap();
 }
+
+#[test]
+fn queries_of_with_that_double_are_computed_once() {
+    let next = |level: usize| {
+        let below = level - 1;
+        format!(", q{level} as (select x.k from q{below} x join q{below} y on x.k = y.k)")
+    };
+    let levels: String = (1..=14).map(next).collect();
+    let sql = format!("with q0 as (select k from t0){levels} select count(*) from q14");
+    assert!(tables(1).bind(&sql).is_ok());
+}
