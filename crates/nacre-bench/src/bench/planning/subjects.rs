@@ -105,6 +105,9 @@ pub(super) async fn tpcds_group(setup: &Setup, folder: &DsFolder) -> Result<Plan
     })
 }
 
+/// Returns the conditions of a join of so many relations.
+type JoinEdges = fn(usize) -> Vec<String>;
+
 /// Returns queries of shapes of their own: joins in chains and cliques, one row by its key, and
 /// long texts.
 pub(super) async fn shape_group(setup: &Setup) -> Result<PlanningGroup> {
@@ -119,7 +122,7 @@ pub(super) async fn shape_group(setup: &Setup) -> Result<PlanningGroup> {
         "columns=1",
         "SELECT k1, k2 FROM r14 WHERE id = 700".into(),
     )];
-    let shapes: [(&str, fn(usize) -> Vec<String>); 3] =
+    let shapes: [(&str, JoinEdges); 3] =
         [("chain", chain_edges), ("clique", clique_edges), ("key", key_edges)];
     for (structure, edges) in shapes {
         queries.extend(counts.iter().map(|count| {
