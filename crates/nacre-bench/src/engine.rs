@@ -81,11 +81,6 @@ impl Engine {
         Self { database, session }
     }
 
-    /// Returns another session of the same database.
-    pub fn another_session(&self) -> Self {
-        Self::of(self.database.clone())
-    }
-
     /// Returns the database.
     pub fn database(&self) -> &Database {
         &self.database

@@ -11,8 +11,5 @@ mod clickbench_oracle;
 mod crash_load;
 mod lost_domains;
 mod plans;
-mod queries_and_changes;
-mod queries_and_faults;
 mod ssb_oracle;
 mod tpch_oracle;
-mod workloads;
