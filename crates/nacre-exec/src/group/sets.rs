@@ -193,8 +193,7 @@ impl SourceRun for GroupSetRun {
 
 /// Returns a column of nulls.
 fn nulls(info: &SlotInfo, rows: usize) -> ColumnVector {
-    let mut column = ColumnVector::new(info.vector_type);
-    column.dictionary.clone_from(&info.dictionary);
+    let mut column = info.empty_column();
     (0..rows).for_each(|_| column.values.push_default());
     column.validity = Some(BitVector::filled(rows, false));
     column

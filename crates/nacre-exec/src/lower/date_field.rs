@@ -9,6 +9,12 @@ use crate::expression::{ForeignCall, ForeignFunction};
 use crate::value::{IntBounds, ValueClass};
 use crate::vector::{ColumnVector, VectorValues};
 
+/// `extract(field from date)`.
+pub(super) const EXTRACT_FROM_DATE: u32 = 6199;
+
+/// `extract(field from timestamp)`.
+const EXTRACT_FROM_TIMESTAMP: u32 = 6202;
+
 /// A field of the values of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WholeField {
@@ -21,10 +27,8 @@ impl WholeField {
     /// are not known, and of those with digits behind the point.
     pub(super) fn of_call(function: &FunctionEntry, field: &SqlValue) -> Option<Self> {
         let is_timestamp = match function.oid {
-            // `extract(field from date)`
-            6199 => false,
-            // `extract(field from timestamp)`
-            6202 => true,
+            EXTRACT_FROM_DATE => false,
+            EXTRACT_FROM_TIMESTAMP => true,
             _ => return None,
         };
         let SqlValue::Text(name) = field else { return None };

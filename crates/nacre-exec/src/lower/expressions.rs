@@ -25,7 +25,7 @@ use numerics::{call_may_fail, common_scale, is_exact_arithmetic, numeric_parts};
 
 use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
-use super::date_field::WholeField;
+use super::date_field::{EXTRACT_FROM_DATE, WholeField};
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{decimal_node, form_key_node, key_node, rounded_node};
 use super::fold::{fold_constant, is_null_call};
@@ -41,9 +41,6 @@ use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass};
 
 /// Deepest nesting of nodes: below the 500 that the executor resolves.
 const LEVELS_MAX: usize = 450;
-
-/// `extract(field from date)`.
-const EXTRACT_FROM_DATE: u32 = 6199;
 
 /// Microseconds of a day.
 pub(super) const DAY_MICROS: i128 = 86_400_000_000;

@@ -23,7 +23,7 @@ use crate::counters::{NodeCounters, OperatorCounters, OperatorReport};
 use crate::expression::{ArithmeticOp, ForeignFunction};
 use crate::scan::StringPredicate;
 use crate::value::{IntBounds, IntLimit, ScalarValue, VectorType};
-use crate::vector::QueryDictionary;
+use crate::vector::{ColumnVector, QueryDictionary};
 
 /// A column of the pipeline's batches.
 pub(crate) type SlotId = usize;
@@ -37,6 +37,15 @@ pub(crate) struct SlotInfo {
     pub(crate) is_nullable: bool,
     /// Of codes.
     pub(crate) dictionary: Option<Arc<QueryDictionary>>,
+}
+
+impl SlotInfo {
+    /// Makes an empty column of the slot's type and dictionary.
+    pub(crate) fn empty_column(&self) -> ColumnVector {
+        let mut column = ColumnVector::new(self.vector_type);
+        column.dictionary.clone_from(&self.dictionary);
+        column
+    }
 }
 
 /// A side of arithmetic on whole numbers.

@@ -83,12 +83,7 @@ impl PipelineSource for ExpandSource {
     }
 
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
-        let column = |info: &SlotInfo| {
-            let mut column = ColumnVector::new(info.vector_type);
-            column.dictionary.clone_from(&info.dictionary);
-            column
-        };
-        let columns = self.plan.inputs.iter().map(column).collect();
+        let columns = self.plan.inputs.iter().map(SlotInfo::empty_column).collect();
         Ok(Box::new(ExpandRun {
             input: self.input.open(morsel)?,
             plan: Arc::clone(&self.plan),

@@ -58,17 +58,16 @@ impl PipelineSource for FetchSource {
         "fetch"
     }
 
+    fn is_idle(&self) -> bool {
+        self.input.is_idle()
+    }
+
     fn morsel_count(&self) -> usize {
         self.input.morsel_count()
     }
 
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
-        let column = |info: &SlotInfo| {
-            let mut column = ColumnVector::new(info.vector_type);
-            column.dictionary.clone_from(&info.dictionary);
-            column
-        };
-        let columns = self.plan.infos.iter().map(column).collect();
+        let columns = self.plan.infos.iter().map(SlotInfo::empty_column).collect();
         Ok(Box::new(FetchRun {
             input: self.input.open(morsel)?,
             plan: Arc::clone(&self.plan),

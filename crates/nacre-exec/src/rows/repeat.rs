@@ -7,7 +7,7 @@ use nacre_column::VECTOR_ROWS;
 use crate::counters::{OperatorCounters, OperatorReport, ScanReport};
 use crate::error::ExecResult;
 use crate::pipeline::{PipelineSource, SlotInfo, SourceRun};
-use crate::vector::{ColumnVector, VectorBatch};
+use crate::vector::VectorBatch;
 
 /// A source each row of which comes so many times.
 #[derive(Debug)]
@@ -57,12 +57,7 @@ impl PipelineSource for RepeatSource {
     }
 
     fn open(&self, morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
-        let column = |info: &SlotInfo| {
-            let mut column = ColumnVector::new(info.vector_type);
-            column.dictionary.clone_from(&info.dictionary);
-            column
-        };
-        let columns = self.infos.iter().map(column).collect();
+        let columns = self.infos.iter().map(SlotInfo::empty_column).collect();
         Ok(Box::new(RepeatRun {
             input: self.input.open(morsel)?,
             count: self.count,

@@ -151,12 +151,7 @@ struct SlicedRun {
 impl SlicedSource {
     /// Takes the rows of a source, of whose columns `infos` are known.
     pub(crate) fn new(input: Arc<dyn PipelineSource>, infos: &[SlotInfo]) -> Self {
-        let model = |info: &SlotInfo| {
-            let mut column = ColumnVector::new(info.vector_type);
-            column.dictionary.clone_from(&info.dictionary);
-            column
-        };
-        Self { input, models: infos.iter().map(model).collect() }
+        Self { input, models: infos.iter().map(SlotInfo::empty_column).collect() }
     }
 }
 

@@ -24,12 +24,7 @@ pub(crate) struct BlockReader<'b> {
 
 /// Makes empty columns with types and dictionaries of slots.
 pub(crate) fn empty_columns<'i>(infos: impl Iterator<Item = &'i SlotInfo>) -> Vec<ColumnVector> {
-    let empty = |info: &SlotInfo| {
-        let mut column = ColumnVector::new(info.vector_type);
-        column.dictionary.clone_from(&info.dictionary);
-        column
-    };
-    infos.map(empty).collect()
+    infos.map(SlotInfo::empty_column).collect()
 }
 
 /// Appends a number.

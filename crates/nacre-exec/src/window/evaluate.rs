@@ -52,7 +52,7 @@ pub(super) fn evaluate_morsel(
     reservation.grow(rows.len() * ROW_BYTES)?;
     let ordered = OrderedRows { runs, order };
     let columns = gather_columns(plan, ordered, &rows, control, reservation)?;
-    let mut results: Vec<ColumnVector> = plan.results().map(empty_column).collect();
+    let mut results: Vec<ColumnVector> = plan.results().map(SlotInfo::empty_column).collect();
     let mut evaluation = MorselEvaluation {
         plan,
         order,
@@ -78,12 +78,6 @@ pub(super) fn evaluate_morsel(
     Ok(results)
 }
 
-fn empty_column(info: &SlotInfo) -> ColumnVector {
-    let mut column = ColumnVector::new(info.vector_type);
-    column.dictionary.clone_from(&info.dictionary);
-    column
-}
-
 /// Copies the columns that functions read.
 fn gather_columns(
     plan: &WindowPlan,
@@ -94,7 +88,7 @@ fn gather_columns(
 ) -> ExecResult<MorselColumns> {
     let mut columns: Vec<Option<ColumnVector>> = plan.inputs.iter().map(|_| None).collect();
     for index in &plan.arguments {
-        let mut column = empty_column(&plan.inputs[*index]);
+        let mut column = plan.inputs[*index].empty_column();
         for places in order.rows[rows.clone()].chunks(CHECK_ROWS) {
             control.check()?;
             for place in places {

@@ -74,10 +74,13 @@ impl Matching<'_> {
         self.left.clear();
         for (column, condition) in self.conditions.iter().filter(|(_, one)| !one.is_hint()) {
             let column = self.latched.column(*column);
-            if column.has_strings() {
+            let numbers = column.slice(run.clone());
+            let (HotCondition::Restriction(restriction), Some(numbers)) = (condition, numbers)
+            else {
                 continue;
-            }
-            column.select(run.clone(), *condition, self.flavour, &mut self.bits);
+            };
+            kernel::select_values(self.flavour, numbers, restriction, &mut self.bits);
+            column.select_nulls(run.clone(), restriction, &mut self.bits);
             if self.left.is_empty() {
                 std::mem::swap(&mut self.left, &mut self.bits);
             } else {
@@ -111,7 +114,7 @@ impl Matching<'_> {
     fn test_strings(&mut self, start: usize) {
         for (column, condition) in self.conditions.iter().filter(|(_, one)| !one.is_hint()) {
             let column = self.latched.column(*column);
-            if column.has_strings() {
+            if column.has_strings() || !matches!(condition, HotCondition::Restriction(_)) {
                 let holds = |at: &u16| condition.holds(column.get(start + usize::from(*at)));
                 self.positions.retain(holds);
             }
@@ -186,33 +189,18 @@ impl HotChunkRef {
 }
 
 impl HotColumn {
-    /// Tells which of the rows match, all of them as they stand.
-    fn select(
-        &self,
-        rows: Range<usize>,
-        condition: HotCondition<'_>,
-        flavour: Flavour,
-        bits: &mut Vec<u64>,
-    ) {
-        let numbers = self.slice(rows.clone());
-        if let (HotCondition::Restriction(restriction), Some(numbers)) = (condition, numbers) {
-            let is_null_wanted = matches!(restriction, Restriction::IsNull);
-            kernel::select_values(flavour, numbers, restriction, bits);
-            if self.has_nulls() {
-                for (at, row) in rows.enumerate() {
-                    if self.is_null(row) {
-                        let bit = 1 << (at % 64);
-                        let word = &mut bits[at / 64];
-                        *word = if is_null_wanted { *word | bit } else { *word & !bit };
-                    }
-                }
-            }
+    /// Sets or clears the bits of rows that are null, as a restriction wants them.
+    fn select_nulls(&self, rows: Range<usize>, restriction: &Restriction, bits: &mut [u64]) {
+        if !self.has_nulls() {
             return;
         }
-        bits.clear();
-        bits.resize(rows.len().div_ceil(64), 0);
+        let is_null_wanted = matches!(restriction, Restriction::IsNull);
         for (at, row) in rows.enumerate() {
-            bits[at / 64] |= u64::from(condition.holds(self.get(row))) << (at % 64);
+            if self.is_null(row) {
+                let bit = 1 << (at % 64);
+                let word = &mut bits[at / 64];
+                *word = if is_null_wanted { *word | bit } else { *word & !bit };
+            }
         }
     }
 }
