@@ -20,6 +20,9 @@ const PASS_PERCENT_MAX: u64 = 75;
 /// Vectors that a hint rests: trying one in 32 costs about 3 % of always trying.
 const REST_VECTORS: u32 = 31;
 
+/// Fewer rows say little about those of the next vectors, and cost little to look at.
+const RESTING_ROWS_MIN: u64 = 64;
+
 /// A predicate and what is known of it.
 #[derive(Debug)]
 pub(super) struct ScanFilter {
@@ -50,7 +53,8 @@ impl ScanFilter {
         // ORDERING: estimates.
         self.rows_seen.fetch_add(seen, Ordering::Relaxed);
         self.rows_passed.fetch_add(passed, Ordering::Relaxed);
-        if self.predicate.is_hint && passed * 100 > seen * PASS_PERCENT_MAX {
+        let lets_pass = seen >= RESTING_ROWS_MIN && passed * 100 > seen * PASS_PERCENT_MAX;
+        if self.predicate.is_hint && lets_pass {
             self.rest_vectors.store(REST_VECTORS, Ordering::Relaxed);
         }
     }
@@ -98,6 +102,8 @@ mod tests {
         assert!(!hint.is_resting());
         hint.note(100, 76);
         assert_eq!((0..100).take_while(|_| hint.is_resting()).count(), 31);
+        hint.note(63, 63);
+        assert!(!hint.is_resting());
         hint.note(100, 75);
         assert!(!hint.is_resting());
         let other = filter(false);

@@ -12,6 +12,7 @@ use super::convert::append_buffer;
 use super::fetch::place_of;
 use super::filter::ScanFilter;
 use super::late::LateFilter;
+use super::left_rows::ChunkFilter;
 use super::predicate::ScanPredicate;
 use super::prepare::PreparedScan;
 use super::scanner::GATHERED_ROWS_MIN;
@@ -39,20 +40,20 @@ impl HotMorsel {
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
-    /// false at the end of the rows before `end`. The chunk is number `chunk` of the scan; joins
-    /// above say by `late` which rows they want.
+    /// false at the end of the rows before `end`. The chunk is number `chunk` of the scan, and needs
+    /// `filters`; joins above say by `late` which rows they want.
     ///
     /// # Errors
     /// [`crate::ExecError::Internal`] if the chunk's bounds do not hold.
     pub(super) fn next(
         &mut self,
         scan: &PreparedScan,
-        chunk: usize,
-        end: usize,
+        (chunk, end): (usize, usize),
+        filters: &[ChunkFilter],
         late: &[Arc<LateFilter>],
         batch: &mut VectorBatch,
     ) -> ExecResult<bool> {
-        let filters = scan.filters.iter().filter(|filter| !filter.predicate.is_hint);
+        let filters = filters.iter().filter_map(|filter| filter.of_hot_rows(scan));
         let mut decided: Vec<(usize, HotCondition<'_>)> = filters.map(condition_of).collect();
         let top = scan.top();
         if let Some((top, wanted)) = &top

@@ -56,6 +56,13 @@ impl ChunkFilter {
         filters
     }
 
+    /// Returns the filter if it is evaluated on hot rows: hints about keys that are not there are,
+    /// others are not.
+    pub(super) fn of_hot_rows<'f>(&'f self, scan: &'f PreparedScan) -> Option<&'f ScanFilter> {
+        let is_range = matches!(self, Self::KeyRange(_));
+        self.of(scan).filter(|filter| is_range || !filter.predicate.is_hint)
+    }
+
     fn of<'f>(&'f self, scan: &'f PreparedScan) -> Option<&'f ScanFilter> {
         match self {
             Self::Predicate(index) => scan.filters.get(*index),

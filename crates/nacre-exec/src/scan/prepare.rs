@@ -210,7 +210,7 @@ impl PreparedScan {
     }
 
     /// Returns the aggregates of a column of a chunk.
-    fn sma(&self, chunk: usize, column: usize) -> Sma {
+    pub(super) fn sma(&self, chunk: usize, column: usize) -> Sma {
         match self.frozen.get(chunk) {
             Some(frozen) => *frozen.sma(column),
             None => hot_sma(&self.hot[chunk - self.frozen.len()], column),

@@ -58,16 +58,15 @@ impl MorselScanner {
         let is_wanted = scan.is_wanted(morsel.chunk);
         let start = if is_wanted { morsel.rows.start } else { morsel.rows.end };
         let mut late = scan.late();
-        let mut filters = Vec::new();
+        let sma = |column| scan.sma(morsel.chunk, column);
+        let filters = ChunkFilter::all(scan, &late, sma);
+        let place = scan.places[morsel.chunk];
         let source = match scan.frozen.get(morsel.chunk) {
             Some(chunk) => {
-                filters = ChunkFilter::all(scan, &late, |column| *chunk.sma(column));
-                let place = scan.places[morsel.chunk];
                 MorselSource::Frozen(FrozenMorsel::new(chunk, place, column_count, start))
             }
             None => {
                 let chunk = &scan.hot[morsel.chunk - scan.frozen.len()];
-                let place = scan.places[morsel.chunk];
                 MorselSource::Hot(HotMorsel::new(chunk, place, start, scan.vector_rows))
             }
         };
@@ -105,7 +104,9 @@ impl MorselScanner {
         scan.reserve_dictionaries()?;
         let morsel = match source {
             MorselSource::Frozen(morsel) => morsel,
-            MorselSource::Hot(morsel) => return morsel.next(scan, chunk, *end, late, batch),
+            MorselSource::Hot(morsel) => {
+                return morsel.next(scan, (chunk, *end), filters, late, batch);
+            }
         };
         loop {
             let left = match pending.take() {
