@@ -40,8 +40,8 @@ impl HotMorsel {
     }
 
     /// Fills the first columns of `batch`, which are empty, with the next rows that are left;
-    /// false at the end of the rows before `end`. The chunk is number `chunk` of the scan, and needs
-    /// `filters`; joins above say by `late` which rows they want.
+    /// false at the end of the rows before `end`. The chunk is number `chunk` of the scan, and
+    /// needs `filters`; joins above say by `late` which rows they want.
     ///
     /// # Errors
     /// [`crate::ExecError::Internal`] if the chunk's bounds do not hold.
