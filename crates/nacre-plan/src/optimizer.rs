@@ -11,11 +11,14 @@
 //! 6. [`reducers`] moves semi and anti joins to the inputs of which they leave few rows.
 //! 7. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
 //!
-//! Queries that are computed once ([`common`]) go first, so that what reads them knows their rows.
-//! For EXPLAIN, [`RowEstimates`] says what was expected of each operator.
+//! Queries that are computed once come before what reads them. Passes 0 to 5 go backwards, so that
+//! such a query learns which of its rows are wanted ([`common_conditions`]); the others forwards, so
+//! that what reads it knows how many rows it has ([`common`]). For EXPLAIN, [`RowEstimates`] says
+//! what was expected of each operator.
 //!
 //! # Invariants
-//! 1. A plan without joins and set operations is returned unchanged, but for columns that may fail.
+//! 1. A plan without joins, set operations and queries that are computed once is returned unchanged,
+//!    but for columns that may fail.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`crate::properties`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a
@@ -27,6 +30,7 @@
 //! 2006 (DPccp); Fegaras: "A new heuristic for optimizing large queries", DEXA 1998 (greedy).
 
 mod common;
+mod common_conditions;
 mod dependent_columns;
 mod derivation;
 mod equivalence;
@@ -52,53 +56,98 @@ pub use statistics::{ColumnStatistics, RelationStatistics};
 
 use unnesting::UnnestingRule;
 
-use crate::algebra::{CommonForm, QueryColumns, QueryPlan, RelationalOperator};
+use crate::algebra::conjuncts::with_filter;
+use crate::algebra::{
+    ColumnId, CommonForm, CommonQuery, QueryColumns, QueryPlan, RelationalOperator,
+    ScalarExpression,
+};
 
 /// Returns a plan that computes the same and is expected to be cheaper.
 pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPlan {
-    let QueryPlan { mut columns, mut common, mut root, outputs, parameters } = plan;
+    let QueryPlan { mut columns, mut common, root, outputs, parameters } = plan;
+    let read: Vec<_> = outputs.iter().map(|output| output.column).collect();
+    let rule = UnnestingRule::AnyRows;
+    let mut root = rewrite_operator(root, &read, &[], &mut columns, rule);
+    let mut wanted = vec![Vec::new(); common.len()];
+    for (index, wanted) in wanted.iter_mut().enumerate().rev() {
+        let (before, readers) = common.split_at_mut(index + 1);
+        if let Some(query) = before.last_mut() {
+            *wanted = rewrite_common(query, index, (&root, readers), &mut columns);
+        }
+    }
     let mut expected = Vec::with_capacity(common.len());
-    for query in &mut common {
-        let mut own = std::mem::replace(&mut query.root, RelationalOperator::SingleRow);
-        common::set_expected_rows(&mut own, &expected);
-        unread_joins::remove_unread_joins(&mut own, &query.outputs);
-        let rule = match query.form {
-            CommonForm::Call(_) => UnnestingRule::RowsAlone,
-            _ => UnnestingRule::AnyRows,
-        };
-        query.root = optimize_operator(own, &mut columns, statistics, rule);
-        expected.push(common::expected_rows(&query.root, &columns, statistics));
+    for (query, wanted) in common.iter_mut().zip(&wanted) {
+        common::set_expected_rows(&mut query.root, &expected);
+        order_operator(&mut query.root, &mut columns, statistics);
+        expected.push(common::expected_rows(query, wanted, &columns, statistics));
         if let Some(term) = query.form.term_mut() {
-            let mut own = std::mem::replace(&mut term.root, RelationalOperator::SingleRow);
-            common::set_expected_rows(&mut own, &expected);
-            unread_joins::remove_unread_joins(&mut own, &term.outputs);
-            term.root = optimize_operator(own, &mut columns, statistics, UnnestingRule::AnyRows);
+            common::set_expected_rows(&mut term.root, &expected);
+            order_operator(&mut term.root, &mut columns, statistics);
         }
     }
     common::set_expected_rows(&mut root, &expected);
-    let read: Vec<_> = outputs.iter().map(|output| output.column).collect();
-    unread_joins::remove_unread_joins(&mut root, &read);
-    let root = optimize_operator(root, &mut columns, statistics, UnnestingRule::AnyRows);
+    order_operator(&mut root, &mut columns, statistics);
     QueryPlan { columns, common, root, outputs, parameters }
 }
 
-fn optimize_operator(
-    root: RelationalOperator,
+/// Rewrites a common query, which the root of the plan and later ones read; returns the conditions
+/// that are true for the rows that are wanted of it.
+fn rewrite_common(
+    query: &mut CommonQuery,
+    index: usize,
+    (root, later): (&RelationalOperator, &[CommonQuery]),
     columns: &mut QueryColumns,
-    statistics: &dyn RelationStatistics,
+) -> Vec<ScalarExpression> {
+    let terms = later.iter().filter_map(|reader| reader.form.term()).map(|term| &term.root);
+    let readers = later.iter().map(|reader| &reader.root).chain(terms).chain([root]);
+    let wanted = common_conditions::wanted_rows(query, index, readers);
+    let rule = match query.form {
+        CommonForm::Call(_) => UnnestingRule::RowsAlone,
+        _ => UnnestingRule::AnyRows,
+    };
+    let own = std::mem::replace(&mut query.root, RelationalOperator::SingleRow);
+    query.root = rewrite_operator(own, &query.outputs, &wanted, columns, rule);
+    if let Some(term) = query.form.term_mut() {
+        let own = std::mem::replace(&mut term.root, RelationalOperator::SingleRow);
+        let (outputs, rule) = (&term.outputs, UnnestingRule::AnyRows);
+        term.root = rewrite_operator(own, outputs, &[], columns, rule);
+    }
+    wanted
+}
+
+/// Does what is done whatever the rows are: passes 0 to 5. Of the rows only those are wanted for
+/// which the conditions `wanted` are true.
+fn rewrite_operator(
+    mut root: RelationalOperator,
+    outputs: &[ColumnId],
+    wanted: &[ScalarExpression],
+    columns: &mut QueryColumns,
     rule: UnnestingRule,
 ) -> RelationalOperator {
-    let mut root = merging::merge_columns(root);
-    if !has_several_inputs(&root) {
+    unread_joins::remove_unread_joins(&mut root, outputs);
+    let mut root = merging::merge_columns(with_filter(root, wanted.to_vec()));
+    if has_several_inputs(&root) {
+        unnesting::unnest(&mut root, columns, rule);
+        outer_joins::simplify_outer_joins(&mut root);
+        factoring::factor_conditions(&mut root);
+        derivation::derive_conditions(&mut root);
+    } else if wanted.is_empty() {
         return root;
     }
-    unnesting::unnest(&mut root, columns, rule);
-    outer_joins::simplify_outer_joins(&mut root);
-    factoring::factor_conditions(&mut root);
-    derivation::derive_conditions(&mut root);
-    let root = placement::place_conditions(root);
-    let root = reducers::place_reducers(root, columns, statistics);
-    join_order::order_joins(root, columns, statistics)
+    placement::place_conditions(root)
+}
+
+/// Orders joins by the rows that are expected: passes 6 and 7.
+fn order_operator(
+    root: &mut RelationalOperator,
+    columns: &mut QueryColumns,
+    statistics: &dyn RelationStatistics,
+) {
+    if has_several_inputs(root) {
+        let own = std::mem::replace(root, RelationalOperator::SingleRow);
+        let own = reducers::place_reducers(own, columns, statistics);
+        *root = join_order::order_joins(own, columns, statistics);
+    }
 }
 
 fn has_several_inputs(operator: &RelationalOperator) -> bool {

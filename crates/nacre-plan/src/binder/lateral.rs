@@ -16,10 +16,9 @@ use nacre_syntax::{FromItem, QueryExpression, SourceRange};
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn};
-use super::subqueries::is_volatile;
 use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression};
 use crate::error::BindError;
-use crate::properties::{never_fails, query_never_fails};
+use crate::properties::{is_volatile, never_fails, query_never_fails};
 
 /// What an item of FROM may see of the others.
 pub(super) struct FromPlace {

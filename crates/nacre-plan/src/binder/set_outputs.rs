@@ -20,10 +20,9 @@ use super::Binder;
 use super::first_rows::value_of;
 use super::ordering::{BoundSortItem, SortValue};
 use super::select::BoundTarget;
-use super::subqueries::is_volatile;
 use crate::algebra::{RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
-use crate::properties::never_fails;
+use crate::properties::{is_volatile, never_fails};
 
 impl Binder<'_> {
     /// Expands the functions of sets among the outputs and keys of a SELECT.

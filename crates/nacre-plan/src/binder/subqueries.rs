@@ -6,7 +6,6 @@
 
 use std::rc::Rc;
 
-use nacre_functions::catalog::Volatility;
 use nacre_syntax::{
     CommonTable, FromItem, QueryBody, QueryExpression, SourceRange, SqlName, Statement, TableAlias,
     WithClause,
@@ -18,7 +17,7 @@ use super::scope::{Scope, ScopeColumn, require_columns};
 use super::sharing::SharedQuery;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
-use crate::properties::{has_open_order, never_fails};
+use crate::properties::{has_open_order, is_volatile, never_fails};
 
 /// Queries that one may be made of, with those of WITH as often as they are read: names that are
 /// read twice, by others that are read twice, double with each level.
@@ -313,14 +312,6 @@ fn common_query(table: &CommonTable) -> Result<&QueryExpression, BindError> {
     match &*table.statement {
         Statement::Query(query) => Ok(query),
         _ => Err(BindError::not_supported("WITH of what is no query", table.name.range)),
-    }
-}
-
-/// Whether an expression calls a volatile function itself.
-pub(super) fn is_volatile(expression: &ScalarExpression) -> bool {
-    match &expression.kind {
-        ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
-        _ => false,
     }
 }
 

@@ -11,13 +11,9 @@
 
 use std::collections::HashSet;
 
-use nacre_functions::catalog::Volatility;
-
 use crate::algebra::conjuncts::{before_computed, with_computed};
-use crate::algebra::{
-    ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
-};
-use crate::properties::never_fails;
+use crate::algebra::{ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression};
+use crate::properties::{is_volatile, never_fails};
 
 /// Expressions of columns that others are put into.
 const EXPRESSIONS_MAX: usize = 1_000;
@@ -139,12 +135,5 @@ fn is_merged(operator: &RelationalOperator) -> bool {
         | RelationalOperator::Sort { .. }
         | RelationalOperator::Limit { .. } => false,
         _ => true,
-    }
-}
-
-fn is_volatile(expression: &ScalarExpression) -> bool {
-    match &expression.kind {
-        ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
-        _ => false,
     }
 }

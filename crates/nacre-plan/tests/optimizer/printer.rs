@@ -27,6 +27,14 @@ pub(crate) fn text(plan: &QueryPlan) -> String {
     PlanPrinter::new(plan, true).operator(&plan.root)
 }
 
+/// Returns relations, joins and all conditions of a query that is computed once.
+pub(crate) fn common_text(plan: &QueryPlan, index: usize) -> String {
+    let root = &plan.common[index].root;
+    let mut printer = PlanPrinter::new(plan, true);
+    printer.name_columns(root);
+    printer.operator(root)
+}
+
 /// Returns the number of inner joins without a condition.
 pub(crate) fn cross_products(operator: &RelationalOperator) -> usize {
     let own = matches!(

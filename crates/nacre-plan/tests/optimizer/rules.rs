@@ -4,7 +4,7 @@ use nacre_plan::definition::RelationId;
 use nacre_plan::optimizer::{ColumnStatistics, RelationStatistics, optimize};
 
 use super::catalog::TestTables;
-use super::printer::text;
+use super::printer::{common_text, text};
 
 /// Tables of which the next is always smaller.
 fn tables() -> TestTables {
@@ -331,5 +331,43 @@ fn conditions_find_their_place_without_statistics() {
         for part in ["c[c.y = 1]", "on a.k = b.k", "on b.x = c.x"] {
             assert!(text.contains(part), "{text}");
         }
+    }
+}
+
+#[test]
+fn common_queries_have_the_rows_that_a_reader_wants() {
+    let grouped = "with q as (select x, y, count(*) as n from a group by x, y)";
+    let joined = "select 1 from q l join q r on l.n < r.n where";
+    for (sql, expected) in [
+        (
+            format!("{grouped} {joined} l.y = 1 and l.n > 2 and r.y = 3"),
+            "group(a[(a.y = 1 or a.y = 3)])",
+        ),
+        (
+            format!("{grouped} {joined} l.y = 1 and l.y < 5 and r.y < 5 and r.y = 1"),
+            "group(a[(a.y = 1 and a.y < 5 or a.y < 5 and a.y = 1)])",
+        ),
+        (format!("{grouped} {joined} l.y = 1 and r.y = 1"), "group(a[a.y = 1])"),
+        // Conditions on other columns, on both, none, and one that may fail.
+        (format!("{grouped} {joined} l.y = 1 and r.x = 3"), "group(a)"),
+        (format!("{grouped} {joined} l.y = l.x and r.y = r.x"), "group(a)"),
+        (format!("{grouped} {joined} l.y = 1"), "group(a)"),
+        (format!("{grouped} {joined} l.y = 1 and 1 / r.y = 0"), "group(a)"),
+        // Readers are also the queries after it.
+        (
+            format!(
+                "{grouped}, p as (select x from q where y = 4 group by x) \
+                 select 1 from p l join p r on l.x = r.x and l.x = 7 join q on q.x = l.x and q.y = 5"
+            ),
+            "group(a[a.x = 7 and (a.y = 4 or a.y = 5)])",
+        ),
+        (
+            "with q as (select x, y from a where random() > 0.5) \
+             select 1 from q l join q r on l.x = r.x where l.y = 1 and r.y = 1"
+                .to_owned(),
+            "a[a.y > 1]",
+        ),
+    ] {
+        assert_eq!(common_text(&tables().optimized(&sql), 0), expected, "{sql}");
     }
 }

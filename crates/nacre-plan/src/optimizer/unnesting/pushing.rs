@@ -12,7 +12,7 @@
 
 use std::collections::HashSet;
 
-use nacre_functions::catalog::{Volatility, functions_named};
+use nacre_functions::catalog::functions_named;
 use nacre_functions::coercion::CoercionPathway;
 use nacre_functions::resolution::resolve_operator;
 use nacre_syntax::SourceRange;
@@ -27,7 +27,7 @@ use crate::algebra::{
     ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
     SetInput, SetVariant, WindowColumn,
 };
-use crate::properties::{constant_count, has_open_order, never_fails};
+use crate::properties::{constant_count, has_open_order, is_volatile, never_fails};
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
 /// larger ones what only leaves out rows is left away; more values do no harm.
@@ -78,10 +78,6 @@ struct PushedOperator {
 impl PushingPass<'_> {
     /// Whether the left side has the same rows each time.
     fn is_possible(&self) -> bool {
-        let is_volatile = |one: &ScalarExpression| match &one.kind {
-            ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
-            _ => false,
-        };
         !self.source.any_expression(&is_volatile)
             && !has_open_order(&self.source)
             && count_operators(&self.source) <= DOMAIN_OPERATORS_MAX
