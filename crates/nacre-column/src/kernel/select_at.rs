@@ -1,7 +1,7 @@
 //! Select at positions: which of a few rows of a vector match, decided on their encoded values.
 //!
-//! Where other restrictions have left less than about a quarter of the rows, fetching the keys of
-//! those takes less time than comparing the keys of all.
+//! Where other restrictions have left few rows, fetching the keys of those takes less time than
+//! comparing the keys of all: of numbers less than about a twelfth, of strings a quarter.
 //!
 //! ```text
 //! block        10 12 null 17 12        bit-packed: base 10, differences 0 2 0 7 2

@@ -4,7 +4,8 @@
 //!    ([`super::top`]). Then each predicate takes its share, and joins above may know of more rows
 //!    that are not wanted ([`super::late`]).
 //! 2. Rows are bits while they are many. Once they are few, they are positions, and what comes
-//!    next looks at these alone.
+//!    next looks at these alone. How few depends on that: a range of numbers is compared with all
+//!    packed keys of a vector in the time that fetching a twelfth of them takes.
 
 use std::sync::Arc;
 
@@ -14,16 +15,19 @@ use super::decode::WantedRows;
 use super::filter::ScanFilter;
 use super::frozen::FrozenMorsel;
 use super::late::LateFilter;
-use super::predicate::ColumnPredicate;
+use super::predicate::{ColumnPredicate, int_range};
 use super::prepare::PreparedScan;
 use crate::error::ExecResult;
 use crate::vector::{BitVector, ColumnVector, DENSE_PERCENT_MIN, SelectionVector};
+
+/// Rows of a hundred below which a range of numbers is compared with those alone (bench `tpch`).
+const RANGE_PERCENT_MIN: usize = 8;
 
 /// The rows of a vector that are left, at least one.
 #[derive(Debug)]
 pub(super) enum LeftRows {
     All,
-    /// At least [`DENSE_PERCENT_MIN`] of them.
+    /// At least [`RANGE_PERCENT_MIN`] of a hundred.
     Many(SelectionVector),
     /// Positions, ascending.
     Few(Vec<u16>),
@@ -114,6 +118,10 @@ impl SelectRoom {
                 continue;
             };
             let count = before.count(rows);
+            let before = match int_range(&filter.predicate.predicate) {
+                Some(_) => before,
+                None => self.few_if_sparse(before, rows),
+            };
             left = self.narrow(morsel, scan, &filter.predicate, before)?;
             filter.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
         }
@@ -124,6 +132,7 @@ impl SelectRoom {
                 continue;
             }
             let count = before.count(rows);
+            let before = self.few_if_sparse(before, rows);
             left = self.narrow_by_keys(morsel, scan, filter, before)?;
             filter.rest.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
         }
@@ -207,7 +216,7 @@ impl SelectRoom {
         let rows = bits.len();
         let many = SelectionVector::new(bits);
         let count = many.count();
-        if count > 0 && count < rows && count * 100 >= rows * DENSE_PERCENT_MIN {
+        if count > 0 && count < rows && count * 100 >= rows * RANGE_PERCENT_MIN {
             return Some(LeftRows::Many(many));
         }
         let left = if count == rows {
@@ -219,6 +228,18 @@ impl SelectRoom {
         };
         self.words = many.into_bits().into_words();
         left
+    }
+
+    /// Returns the positions of rows that are less than [`DENSE_PERCENT_MIN`] of a hundred.
+    fn few_if_sparse(&mut self, left: LeftRows, rows: usize) -> LeftRows {
+        match left {
+            LeftRows::Many(many) if many.count() * 100 < rows * DENSE_PERCENT_MIN => {
+                let mut positions = self.take_positions();
+                many.positions(&mut positions);
+                LeftRows::Few(positions)
+            }
+            left => left,
+        }
     }
 
     fn few(&mut self, positions: Vec<u16>) -> Option<LeftRows> {
