@@ -1,9 +1,9 @@
 //! Columns of single rows, read when it is known which rows are wanted.
 //!
 //! A scan below a top-k that keeps few rows hands on the places of rows instead of columns that
-//! nothing below the top-k reads; joins and groups between carry the places. What is kept is fetched
-//! here, from the same snapshot and by the reader of the scan's own vectors, so that a damaged block
-//! is read from another replica as there.
+//! nothing below the top-k reads; joins and groups between carry the places. What is kept is
+//! fetched here, from the same snapshot and by the reader of the scan's own vectors, so that a
+//! damaged block is read from another replica as there.
 //!
 //! # Layout
 //! A place: the chunk among those of the scan, then 16 bits with the row in it.
