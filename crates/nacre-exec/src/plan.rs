@@ -19,6 +19,7 @@ mod measured;
 mod node;
 mod series;
 mod top;
+mod trace;
 mod window;
 
 pub use crate::scan::{ColumnPredicate, SampleSeed, ScanSample};
@@ -37,7 +38,7 @@ pub use node::{
     PhysicalPlan, PlanNode, RepeatNode, RowsNode, ScanNode, SortKey, SortNode, SteppedNode,
 };
 pub use series::{SeriesColumn, SeriesNode};
-pub(crate) use top::{FetchedColumn, TopScan};
+pub(crate) use top::{FetchedColumn, FetchedScan, TopScans};
 pub use window::{
     FrameEdge, FrameExclusion, FrameOffset, FrameRange, FrameUnit, WindowCall, WindowFrame,
     WindowFunction, WindowNode, WindowNumber, WindowSpecification,

@@ -18,7 +18,7 @@ pub(crate) use called::call_query;
 pub(crate) use collected::{CollectedSource, CollectingSink};
 pub(crate) use constant::ConstantRowSource;
 pub(crate) use expand::{ExpandPlan, ExpandSource};
-pub(crate) use fetch::{FetchPlan, FetchSource};
+pub(crate) use fetch::{FetchPlan, FetchPlanScan, FetchSource};
 pub(crate) use held::{HeldSource, OnceSink};
 pub(crate) use recursion::{BatchSink, BatchSource, RecursionSource};
 pub(crate) use repeat::RepeatSource;

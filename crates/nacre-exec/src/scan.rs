@@ -36,7 +36,7 @@ pub(crate) use fetch::fetch_rows;
 pub(crate) use late::KeySet;
 pub(crate) use morsel::ScanMorsel;
 pub use predicate::{ColumnPredicate, ScanPredicate, StringPredicate};
-pub(crate) use prepare::{PreparedScan, ScanColumn};
+pub(crate) use prepare::PreparedScan;
 pub(crate) use reads::BlockReads;
 pub use sample::{SampleSeed, ScanSample};
 pub(crate) use scanner::MorselScanner;

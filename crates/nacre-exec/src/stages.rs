@@ -11,6 +11,7 @@
 
 mod called;
 mod common;
+mod deferred;
 mod measured;
 mod stepped;
 mod stored;
@@ -38,7 +39,7 @@ use crate::plan::{
 };
 use crate::result::{ResultChannel, ResultSink};
 use crate::rows::{ConstantRowSource, ExpandPlan, ExpandSource, RepeatSource, SeriesSource};
-use crate::scan::{MorselScanner, PreparedScan, ScanColumn, ScanMorsel};
+use crate::scan::{MorselScanner, PreparedScan, ScanMorsel};
 use crate::sort::{LimitGate, SortOrder, SortSink, SortSource};
 use crate::value::{IntBounds, ValueClass, VectorType};
 use crate::vector::VectorBatch;
@@ -46,6 +47,7 @@ use crate::window::{WindowPlan, WindowSink, WindowSource};
 
 pub(crate) use common::{RecursionPlan, RecursionSide};
 use common::{StageList, StagePart, open_common, open_common_scan};
+use deferred::KeptColumns;
 use measured::{MeasuredSinks, open_measured, timed};
 pub(crate) use stepped::SteppedPlan;
 use stepped::{handed_on, open_stepped};
@@ -196,7 +198,7 @@ fn open_node(
 ) -> ExecResult<OpenPipeline> {
     match node {
         PlanNode::Measured(measured) => open_measured(measured, context, stages),
-        PlanNode::Scan(scan) => open_scan(scan, context),
+        PlanNode::Scan(scan) => open_scan(scan, context, stages),
         PlanNode::Filter(filter) => open_filter(filter, context, stages),
         PlanNode::Map(map) => open_map(map, context, stages),
         PlanNode::Join(join) => open_join(join, context, stages),
@@ -274,7 +276,11 @@ fn open_input(
     end_in_sort(pipeline, SortOrder::default(), context, stages)
 }
 
-fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline> {
+fn open_scan(
+    scan: &ScanNode,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenPipeline> {
     let counters = context.measured.as_ref().map(|own| Arc::clone(own.scan())).unwrap_or_default();
     let column_count = scan.snapshot.table().schema().columns.len();
     let mut used = scan.columns.iter().chain(scan.predicates.iter().map(|one| &one.column));
@@ -291,26 +297,20 @@ fn open_scan(scan: &ScanNode, context: &StageContext) -> ExecResult<OpenPipeline
         counters,
     )?
     .with_vector_rows(context.vector_rows)
+    .deferring(stages.deferred.outputs(scan))
     .sampled(scan.sample.as_ref())?;
-    let info = |column: &ScanColumn| SlotInfo {
-        vector_type: column.vector_type,
-        bounds: column.bounds,
-        is_nullable: column.is_nullable,
-        dictionary: column.dictionary.clone(),
-    };
-    let infos = prepared.columns.iter().map(info).collect();
+    let (infos, columns) = (prepared.slots(), prepared.output_slots());
     let rows_max = prepared.rows_max();
     let scan_columns = (0..prepared.columns.len()).map(Some).collect();
-    let scan = Arc::new(prepared);
-    let source =
-        ScanSource { scan: Arc::clone(&scan), workers: context.workers, dealt: OnceLock::new() };
-    let source = Arc::new(source);
-    Ok(OpenPipeline {
-        rows_max,
-        scan: Some(scan),
-        scan_columns,
-        ..begin(source, infos, 0, context)
-    })
+    let prepared = Arc::new(prepared);
+    stages.deferred.note_opened(scan, &prepared);
+    let source = ScanSource {
+        scan: Arc::clone(&prepared),
+        workers: context.workers,
+        dealt: OnceLock::new(),
+    };
+    let begun = begin(Arc::new(source), infos, 0, context);
+    Ok(OpenPipeline { rows_max, scan: Some(prepared), scan_columns, columns, ..begun })
 }
 
 /// Collects the build side, makes the table, and wraps the pipeline of the probe side.
@@ -364,10 +364,10 @@ fn open_join(
         tails.push(Arc::new(RemainderSource::new(&sink)));
     }
     let (rows_max, probes) = (plan.rows_max(), probes + 1);
-    let outputs = plan.outputs();
+    let (outputs, columns) = (plan.outputs(), plan.output_slots());
     let tails = tails.into_iter().map(|source| handed_on(source, &outputs, context)).collect();
     let begun = begin(source, outputs, depth, context);
-    Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, may_fail, ..begun })
+    Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, may_fail, columns, ..begun })
 }
 
 fn join_side(pipeline: &OpenPipeline) -> JoinSide {
@@ -389,8 +389,9 @@ fn open_aggregate(
     let pipeline = open_input(&node.input, context, stages)?;
     let (depth, input_rows) = (pipeline.depth, pipeline.rows_max);
     let infos = output_infos(&pipeline);
+    let dependents = KeptColumns::of(&node.dependents, &pipeline.columns);
     let plan = Arc::new(GroupPlan::new(
-        (&node.keys, &node.dependents),
+        (&node.keys, &dependents.kept),
         &node.aggregates,
         &infos,
         &pipeline.columns,
@@ -398,17 +399,17 @@ fn open_aggregate(
     )?);
     let sink = Arc::new(GroupSink::new(&plan, context));
     answer_stored(node, &pipeline, &sink);
-    let keys: Vec<usize> = node.keys.iter().chain(&node.dependents).copied().collect();
+    let keys: Vec<usize> = node.keys.iter().chain(&dependents.kept).copied().collect();
     let (scan, scan_columns) = scan_of_keys(&pipeline, &keys);
     close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
     let rows_max = if node.keys.is_empty() { 1 } else { input_rows };
     let source = Arc::new(GroupSource::new(&sink));
-    Ok(OpenPipeline {
-        rows_max,
-        scan,
-        scan_columns,
-        ..begin(source, plan.outputs(), depth, context)
-    })
+    let mut begun = begin(source, plan.outputs(), depth, context);
+    let (first, end) = (node.keys.len(), keys.len());
+    let slots = dependents.places.iter().map(|place| begun.columns[first + place]);
+    let slots: Vec<SlotId> = slots.collect();
+    begun.columns.splice(first..end, slots);
+    Ok(OpenPipeline { rows_max, scan, scan_columns, ..begun })
 }
 
 /// Returns the scan below groups, and which of its columns the keys are: a group whose key nobody

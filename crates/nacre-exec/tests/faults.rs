@@ -299,8 +299,8 @@ fn answer_that_is_out_before_a_file_changed_ends_in_an_error() {
     assert_eq!(outcome.unwrap_err().kind(), ExecErrorKind::Store);
 }
 
-/// The last ids, through a map that the fault happens in, with columns that are fetched after it.
-fn plan_of_top(table: &Arc<Table>) -> PlanNode {
+/// Ids, through a map that the fault happens in, with columns that are fetched after it.
+fn rows_to_fetch(table: &Arc<Table>) -> PlanNode {
     let input = scan(&table.snapshot(), &[ID, MODE, MONEY, TEXT], Vec::new());
     let mut graph = ExpressionGraph::default();
     let classes = [ValueClass::Int, ValueClass::Bytes, ValueClass::Int, ValueClass::Bytes];
@@ -310,9 +310,37 @@ fn plan_of_top(table: &Arc<Table>) -> PlanNode {
     let function = ForeignFunction::new("sabotage", kernel, ValueClass::Int, bounds, false);
     let arguments = vec![outputs[0]];
     outputs[0] = graph.add(ExpressionNode::Foreign { function, arguments }).unwrap();
-    let input = PlanNode::Map(Box::new(MapNode { input, graph, outputs }));
+    PlanNode::Map(Box::new(MapNode { input, graph, outputs }))
+}
+
+/// The last ids.
+fn last_rows(input: PlanNode) -> PlanNode {
     let keys = vec![SortKey { column: 0, is_descending: true, is_nulls_first: false }];
     PlanNode::Sort(Box::new(SortNode { input, keys, rows_max: Some(9) }))
+}
+
+/// The last ids right above such rows, and where a group of each id, or a join below it, has the
+/// places of rows.
+fn plans_of_top(table: &Arc<Table>) -> [PlanNode; 3] {
+    let groups = |input, keys: &[usize], dependents: &[usize]| {
+        let (keys, dependents) = (keys.to_vec(), dependents.to_vec());
+        let aggregates = Vec::new();
+        PlanNode::Aggregate(Box::new(AggregateNode { input, keys, dependents, aggregates }))
+    };
+    let joined = PlanNode::Join(Box::new(JoinNode {
+        kind: PairingKind::Inner,
+        probe: scan(&table.snapshot(), &[ID], Vec::new()),
+        build: rows_to_fetch(table),
+        keys: vec![JoinKey { probe: 0, build: 0 }],
+        probe_conditions: Vec::new(),
+        graph: ExpressionGraph::default(),
+        predicates: Vec::new(),
+    }));
+    [
+        last_rows(rows_to_fetch(table)),
+        last_rows(groups(rows_to_fetch(table), &[0], &[1, 2, 3])),
+        last_rows(groups(joined, &[0], &[2, 3, 4])),
+    ]
 }
 
 #[test]
@@ -320,19 +348,20 @@ fn columns_are_fetched_from_the_other_replica_whatever_happened_to_a_file_meanwh
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     for fault in [flip as fn(&BlockLocation), cut, remove] {
         for replica in [0, 1] {
-            for threads in [1, 3] {
+            for (plan, threads) in (0..3).flat_map(|plan| [(plan, 1), (plan, 3)]) {
                 let directory = tempfile::tempdir().unwrap();
                 let (_store, table) = open(directory.path());
                 let pool = pool(threads);
-                let facts = plan_of_top(&table).describe().facts;
+                let root = || plans_of_top(&table)[plan].clone();
+                let facts = root().describe().facts;
                 assert!(facts.contains(&("fetched", "mode, money, text".to_owned())), "{facts:?}");
-                let wanted = support::sorted(run(&pool, plan_of_top(&table)).unwrap());
+                let wanted = support::sorted(run(&pool, root()).unwrap());
                 assert_eq!(wanted.len(), 9);
                 let blocks = blocks(&table, replica);
                 *SABOTAGE.lock().unwrap() = Some(Box::new(move || blocks.iter().for_each(fault)));
-                let found = support::sorted(run(&pool, plan_of_top(&table)).unwrap());
+                let found = support::sorted(run(&pool, root()).unwrap());
                 assert!(SABOTAGE.lock().unwrap().is_none(), "it happened");
-                assert_eq!(found, wanted, "replica {replica}, {threads} workers");
+                assert_eq!(found, wanted, "plan {plan}, replica {replica}, {threads} workers");
             }
         }
     }
@@ -345,8 +374,10 @@ fn column_to_fetch_without_a_good_replica_is_named() {
     let (_store, table) = open(directory.path());
     let last = table.snapshot().chunks().unwrap().pop().unwrap();
     last.locations(MONEY).iter().for_each(flip);
-    let error = run(&pool(2), plan_of_top(&table)).unwrap_err();
-    assert_eq!(error.kind(), ExecErrorKind::Store);
-    let text = error.to_string();
-    assert!(text.contains("table \"t\", column \"money\", chunk 3"), "{text}");
+    for plan in plans_of_top(&table) {
+        let error = run(&pool(2), plan).unwrap_err();
+        assert_eq!(error.kind(), ExecErrorKind::Store);
+        let text = error.to_string();
+        assert!(text.contains("table \"t\", column \"money\", chunk 3"), "{text}");
+    }
 }

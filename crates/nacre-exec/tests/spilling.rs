@@ -211,6 +211,24 @@ fn groups_above_a_sort_share_the_memory_with_it() {
     assert_same(&plan, true, &[800_000, 3_000_000], "sort, groups, sort");
 }
 
+#[test]
+fn groups_and_joins_write_places_of_rows_to_files() {
+    let (_store, table) = small_table();
+    let side = |columns: &[usize]| scan(&table.snapshot(), columns, Vec::new());
+    let joined = join(PairingKind::Inner, side(&[ID, SMALL]), side(&ALL), keys(&[0]));
+    let input = with_residual(joined, None);
+    // Text and mode are those of the build side, of which groups and joins have the places.
+    let (keys, dependents) = (vec![0], vec![2 + TEXT, 2 + MODE]);
+    let aggregates = vec![call(AggregateFunction::Sum, Some(1)); 4];
+    let groups = AggregateNode { input, keys, dependents, aggregates };
+    let input = PlanNode::Aggregate(Box::new(groups));
+    let keys = vec![SortKey { column: 0, is_descending: true, is_nulls_first: false }];
+    let plan = PlanNode::Sort(Box::new(SortNode { input, keys, rows_max: Some(100) }));
+    let facts = plan.describe().facts;
+    assert!(facts.contains(&("fetched", "text, mode".to_owned())), "{facts:?}");
+    assert_same(&plan, true, &[900_000, 1_500_000], "top-k, groups, join");
+}
+
 /// Checks joins of all kinds, whose sides have these rows.
 fn assert_joins(
     (probe, build): (i64, i64),

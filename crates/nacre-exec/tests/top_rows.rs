@@ -11,33 +11,18 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use nacre_column::{CompareOp, Constant, Restriction, compare_floats};
-use nacre_exec::dispatch::{QueryOptions, QueryReport, WorkerPool};
-use nacre_exec::plan::{
-    ColumnPredicate, JoinNode, LimitNode, OperatorDescription, PairingKind, PhysicalPlan, PlanNode,
-    SortKey, SortNode,
-};
+use nacre_exec::dispatch::QueryOptions;
+use nacre_exec::plan::{ColumnPredicate, JoinNode, PairingKind, PhysicalPlan, PlanNode, SortKey};
 use nacre_exec::value::ScalarValue;
 use nacre_exec::{ExecErrorKind, StringPredicate};
-use nacre_store::{IsolationLevel, Store, Table, TableSnapshot, Value};
-use support::joins::{ALL, join, keys, node, store};
+use nacre_store::{IsolationLevel, TableSnapshot};
+use support::joins::{ALL, Scalars, join, keys, node, store};
 use support::statements::TestDatabase;
+use support::tops::{mixed_table, run_reported, sort_key, top, top_facts};
 use support::{
-    FLAG, FLOAT, ID, MODE, MONEY, Row, SMALL, SeededRandom, TEXT, WIDE, key, pool, row, rows_of,
-    run, scalar, scan, table,
+    FLAG, FLOAT, ID, MODE, MONEY, SMALL, SeededRandom, TEXT, WIDE, key, pool, rows_of, run, scan,
+    table,
 };
-
-type Scalars = Vec<ScalarValue>;
-
-fn sort_key(column: usize, is_descending: bool, is_nulls_first: bool) -> SortKey {
-    SortKey { column, is_descending, is_nulls_first }
-}
-
-/// The first rows of an order, behind an offset.
-fn top(input: PlanNode, keys: &[SortKey], offset: u64, rows: u64) -> PlanNode {
-    let (keys, rows_max) = (keys.to_vec(), Some(offset + rows));
-    let input = PlanNode::Sort(Box::new(SortNode { input, keys, rows_max }));
-    PlanNode::Limit(Box::new(LimitNode { input, offset, rows_max: Some(rows), late: None }))
-}
 
 fn compare_scalars(left: &ScalarValue, right: &ScalarValue) -> Ordering {
     use ScalarValue as V;
@@ -85,45 +70,6 @@ fn id_of(row: &Scalars) -> i128 {
     id
 }
 
-/// A table of frozen chunks, hot rows, updated and deleted ones; its rows as its snapshot has them.
-fn mixed_table(store: &Store) -> (Arc<Table>, Vec<Scalars>) {
-    let table = table(store, "t", &[9_000..12_000, 0..9_000, 12_000..12_500], 5);
-    let mut rows: Vec<Option<Row>> = (0..14_000).map(|id| Some(row(id, 5))).collect();
-    let mut writer = store.begin(IsolationLevel::RepeatableRead);
-    let hot: Vec<_> = rows[12_500..]
-        .iter()
-        .flatten()
-        .map(|row| {
-            let values: Vec<_> = row.iter().map(Value::as_ref).collect();
-            writer.insert(&table, &values).unwrap()
-        })
-        .collect();
-    writer.commit().unwrap();
-    let mut writer = store.begin(IsolationLevel::RepeatableRead);
-    for (at, id) in hot.iter().enumerate() {
-        if at % 5 == 0 {
-            writer.delete(&table, *id).unwrap();
-            rows[12_500 + at] = None;
-        } else if at % 3 == 0 {
-            let new = row(12_500 + at as i64, 77);
-            let changed = [SMALL, MONEY, MODE, TEXT];
-            let values = changed.map(|column| (column, new[column].as_ref()));
-            writer.update(&table, *id, &values).unwrap();
-            for column in changed {
-                rows[12_500 + at].as_mut().unwrap()[column] = new[column].clone();
-            }
-        }
-    }
-    let chunk = table.snapshot().chunks().unwrap().remove(1);
-    for id in (0..9_000_u16).filter(|id| id % 7 != 3) {
-        writer.delete(&table, chunk.row_id(id).unwrap()).unwrap();
-        rows[usize::from(id)] = None;
-    }
-    writer.commit().unwrap();
-    let scalars = |row: &Row| ALL.iter().map(|at| scalar(&row[*at], *at)).collect();
-    (table, rows.iter().flatten().map(scalars).collect())
-}
-
 fn random_keys(random: &mut SeededRandom) -> Vec<SortKey> {
     let mut keys: Vec<SortKey> = Vec::new();
     for _ in 0..1 + random.below(3) {
@@ -138,7 +84,7 @@ fn random_keys(random: &mut SeededRandom) -> Vec<SortKey> {
 #[test]
 fn first_rows_are_those_of_the_whole_order() {
     let store = store();
-    let (table, rows) = mixed_table(&store);
+    let (table, rows) = mixed_table(&store, "t", 5);
     let reader = store.begin(IsolationLevel::RepeatableRead);
     let snapshot = reader.table_snapshot(&table);
     let pools = [pool(1), pool(4)];
@@ -187,13 +133,6 @@ fn restricted(
         }
     };
     (scan(snapshot, &ALL, predicates), kept)
-}
-
-/// Runs a plan to its end; returns its rows, and what was counted.
-fn run_reported(pool: &WorkerPool, root: PlanNode) -> (Vec<Scalars>, QueryReport) {
-    let mut stream = pool.execute(PhysicalPlan { root }, QueryOptions::default()).unwrap();
-    let rows = rows_of(&stream.collect_batches().unwrap());
-    (rows, stream.report())
 }
 
 #[test]
@@ -292,13 +231,6 @@ fn fetched_columns_are_paid_for() {
     assert!(error.to_string().contains("top"), "{error}");
 }
 
-fn top_facts(described: &OperatorDescription) -> Vec<(&'static str, String)> {
-    if described.name == "Top-k" {
-        return described.facts[2..].to_vec();
-    }
-    described.inputs.iter().flat_map(top_facts).collect()
-}
-
 #[test]
 fn explain_names_the_filter_and_what_is_fetched() {
     let (database, _) = TestDatabase::of_rows(400, 300, 100);
@@ -310,7 +242,21 @@ fn explain_names_the_filter_and_what_is_fetched() {
         ("select s from t order by s limit 3", "s", ""),
         ("select a from t order by k limit 3", "k", ""),
         ("select a, s from t order by a + k limit 3", "", "s"),
-        ("select x.a, x.s from t x join t y on x.id = y.id order by x.a limit 3", "a", ""),
+        ("select x.a, x.s from t x join t y on x.id = y.id order by x.a limit 3", "a", "s"),
+        ("select x.a, y.s from t x join t y on x.id = y.id order by x.a limit 3", "a", "s"),
+        ("select x.a, y.d, y.n from t x join t y on x.id = y.id order by 1 limit 3", "a", ""),
+        (
+            "select y.d, y.n, y.f, x.a from t x, t y where x.id = y.id order by 4 limit 3",
+            "a",
+            "d, n, f",
+        ),
+        ("select x.a, x.s, y.c from t x join t y on x.s = y.s order by x.a limit 3", "a", "c"),
+        ("select x.a, x.s, y.c from t x, t y where x.s < y.s order by x.a limit 3", "a", "c"),
+        (
+            "select y.a, x.s, y.s from t x left join t y on x.id = y.k order by 1 limit 3",
+            "",
+            "s, s",
+        ),
         ("select a, count(*) from t group by a order by a limit 3", "", ""),
         ("select a, s from (select * from t limit 50) x order by a limit 3", "", ""),
         ("select a, s from t order by a limit 2000", "a", ""),

@@ -176,6 +176,26 @@ impl JoinPlan {
         outputs
     }
 
+    /// Returns the slot of each output column: columns that are one slot of a side are one of the
+    /// output, too.
+    pub(crate) fn output_slots(&self) -> Vec<SlotId> {
+        let mut outputs: Vec<SlotId> = Vec::new();
+        let mut add = |side: &JoinSide| {
+            let first = outputs.len();
+            let same = |slot: &SlotId| side.slots.iter().position(|own| own == slot);
+            let slots = side.slots.iter().enumerate();
+            outputs.extend(slots.map(|(at, slot)| first + same(slot).unwrap_or(at)));
+        };
+        if self.kind.has_probe_columns() {
+            add(&self.probe);
+        }
+        if self.kind.has_build_columns() {
+            add(&self.build);
+        }
+        outputs.extend(self.is_mark().then_some(outputs.len()));
+        outputs
+    }
+
     /// Returns a bound of the output rows.
     pub(crate) fn rows_max(&self) -> u64 {
         use PairingKind as K;

@@ -7,6 +7,7 @@ use super::node::{
     AggregateCall, AggregateFunction, JoinKey, JoinNode, LimitNode, PairingKind, PlanNode,
     ScanNode, SortKey, SortNode,
 };
+use super::top::{FetchedScan, FirstKey};
 use super::window::{WindowFunction, WindowNode};
 use crate::counters::NodeCounters;
 use crate::scan::ScanPredicate;
@@ -280,14 +281,20 @@ fn key_names(keys: &[SortKey]) -> String {
 fn sort_facts(sort: &SortNode) -> Vec<(&'static str, String)> {
     let mut facts = vec![("keys", key_names(&sort.keys))];
     facts.extend(sort.rows_max.map(|rows| ("rows", rows.to_string())));
-    let Some(top) = sort.top_scan() else { return facts };
-    let name = |output: usize| column_name(top.scan, top.scan.columns[output]);
-    if let Some(output) = top.first_key {
-        facts.push(("top-k filter", name(output)));
+    let Some(top) = sort.top_scans() else { return facts };
+    let name = |scan: &ScanNode, output: usize| column_name(scan, scan.columns[output]);
+    if let Some(FirstKey { scan, output }) = top.first_key {
+        facts.push(("top-k filter", name(scan, output)));
     }
-    let fetched: Vec<_> = top.fetched.iter().map(|one| name(one.output)).collect();
+    let columns = |one: &FetchedScan<'_>| {
+        let named = one.columns.iter().map(|own| (own.column, name(one.scan, own.output)));
+        named.collect::<Vec<_>>()
+    };
+    let mut fetched: Vec<_> = top.fetched.iter().flat_map(columns).collect();
+    fetched.sort_unstable();
     if !fetched.is_empty() {
-        facts.push(("fetched", fetched.join(", ")));
+        let names: Vec<_> = fetched.into_iter().map(|(_, name)| name).collect();
+        facts.push(("fetched", names.join(", ")));
     }
     facts
 }

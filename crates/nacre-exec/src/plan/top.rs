@@ -1,18 +1,23 @@
-//! What a top-k has to do with the scan that its rows come from: the scan may leave out rows that
-//! come too late, and columns that only the answer needs may be fetched at the end.
+//! What a top-k has to do with the scans that its rows come from: one of them may leave out rows
+//! that come too late, and columns that only the answer needs may be fetched at the end.
 //!
 //! ```text
 //! select * from hits where url like '%google%' order by day limit 10
 //! the scan compares `day` with the tenth one so far, and hands on `day` and the places of rows;
 //! all other columns are read of ten rows
+//!
+//! select c.id, c.name, c.phone, sum(o.price) from c join o on o.customer = c.id
+//! group by c.id, c.name, c.phone order by 4 desc limit 20
+//! the scan of `c` hands on `id` and the places of rows; the join carries places, and a group has
+//! that of one of its rows, all of which are equal in what follows from `id`
 //! ```
 //!
 //! # Source
 //! Abadi, Myers, DeWitt, Madden: "Materialization strategies in a column-oriented DBMS", ICDE 2007:
-//! late materialization by positions.
+//! late materialization by positions. Differs: positions are carried through joins and groups.
 
-use super::node::{PairingKind, PlanNode, ScanNode, SortNode};
-use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
+use super::node::{ScanNode, SortNode};
+use super::trace::{ColumnTrace, TracedColumn};
 use crate::sort::TOP_ROWS_MAX;
 use crate::value::ValueClass;
 
@@ -22,14 +27,31 @@ const FETCHED_ROWS_MAX: u64 = 1_024;
 /// With fewer columns, none of them a string, places cost as much as the columns.
 const FETCHED_COLUMNS_MIN: usize = 2;
 
-/// The scan below a top-k.
+/// The same where joins and groups carry the places: 64 bits each, as two narrow columns have.
+const CARRIED_COLUMNS_MIN: usize = 3;
+
+/// The scans below a top-k.
 #[derive(Debug)]
-pub(crate) struct TopScan<'p> {
+pub(crate) struct TopScans<'p> {
+    /// Where the first key comes from, if the scan may leave out rows by it.
+    pub(crate) first_key: Option<FirstKey<'p>>,
+    /// Those whose columns are fetched, if it is worth it.
+    pub(crate) fetched: Vec<FetchedScan<'p>>,
+}
+
+/// The output of a scan that is the first key of a top-k.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstKey<'p> {
     pub(crate) scan: &'p ScanNode,
-    /// The output of the scan that is the first key.
-    pub(crate) first_key: Option<usize>,
-    /// Empty if it is not worth it.
-    pub(crate) fetched: Vec<FetchedColumn>,
+    pub(crate) output: usize,
+}
+
+/// A scan that hands on the places of rows instead of some outputs.
+#[derive(Debug)]
+pub(crate) struct FetchedScan<'p> {
+    pub(crate) scan: &'p ScanNode,
+    /// At least one.
+    pub(crate) columns: Vec<FetchedColumn>,
 }
 
 /// A column of a top-k, and the output of the scan that it is.
@@ -39,104 +61,43 @@ pub(crate) struct FetchedColumn {
     pub(crate) output: usize,
 }
 
-/// Where the columns of a node come from, if each of its rows is made of one row of a scan.
-struct ScanTrace<'p> {
-    scan: &'p ScanNode,
-    /// By column: the output of the scan that it is.
-    columns: Vec<Option<usize>>,
-    /// Outputs of the scan that something is computed of.
-    read: Vec<usize>,
-    has_join: bool,
-}
-
 impl SortNode {
-    /// Returns the scan that the rows of a top-k come from, if leaving out rows of it leaves out
-    /// rows of the top-k's input with the same values, and no others.
-    pub(crate) fn top_scan(&self) -> Option<TopScan<'_>> {
+    /// Returns the scans that the rows of a top-k come from: one may leave out rows if that leaves
+    /// out rows of the top-k's input with the same values, and no others; columns of all may be
+    /// fetched at the end that nothing below the top-k looks at.
+    pub(crate) fn top_scans(&self) -> Option<TopScans<'_>> {
         let rows_max = self.rows_max.filter(|rows| (1..=TOP_ROWS_MAX).contains(rows))?;
-        let trace = ScanTrace::of(&self.input)?;
-        let first_key = trace.output(self.keys.first()?.column);
+        let mut trace = ColumnTrace::of(&self.input);
+        let first = trace.column(self.keys.first()?.column);
+        let first_key = first.and_then(|TracedColumn { scan, output }| {
+            let scan = &trace.scans[scan];
+            scan.narrows.then_some(FirstKey { scan: scan.scan, output })
+        });
+        self.keys.iter().for_each(|key| trace.note_read(key.column));
         let mut fetched = Vec::new();
-        if !trace.has_join && rows_max <= FETCHED_ROWS_MAX {
-            let keys: Vec<_> = self.keys.iter().map(|key| trace.output(key.column)).collect();
-            for column in 0..trace.columns.len() {
-                if let Some(output) = trace.output(column)
-                    && !trace.read.contains(&output)
-                    && !keys.contains(&Some(output))
-                {
-                    fetched.push(FetchedColumn { column, output });
-                }
-            }
+        if rows_max <= FETCHED_ROWS_MAX {
+            let all = (0..trace.scans.len()).map(|scan| FetchedScan::of(&trace, scan));
+            let columns_min =
+                if trace.has_join { CARRIED_COLUMNS_MIN } else { FETCHED_COLUMNS_MIN };
+            fetched.extend(all.filter(|one| one.is_worth_it(columns_min)));
         }
-        let scan = trace.scan;
+        Some(TopScans { first_key, fetched })
+    }
+}
+
+impl<'p> FetchedScan<'p> {
+    /// Takes all columns of a scan that nothing looks at.
+    fn of(trace: &ColumnTrace<'p>, scan: usize) -> Self {
+        let own = trace.unread().filter(|(_, one)| one.scan == scan);
+        let columns = own.map(|(column, one)| FetchedColumn { column, output: one.output });
+        Self { scan: trace.scans[scan].scan, columns: columns.collect() }
+    }
+
+    fn is_worth_it(&self, columns_min: usize) -> bool {
         let is_string = |one: &FetchedColumn| {
-            let column_type = scan.snapshot.table().column_type(scan.columns[one.output]);
-            ValueClass::of(column_type) == ValueClass::Bytes
+            let column = self.scan.columns[one.output];
+            ValueClass::of(self.scan.snapshot.table().column_type(column)) == ValueClass::Bytes
         };
-        if fetched.len() < FETCHED_COLUMNS_MIN && !fetched.iter().any(is_string) {
-            fetched.clear();
-        }
-        Some(TopScan { scan, first_key, fetched })
-    }
-}
-
-impl<'p> ScanTrace<'p> {
-    fn of(node: &'p PlanNode) -> Option<Self> {
-        match node.operator() {
-            PlanNode::Scan(scan) => {
-                let columns = (0..scan.columns.len()).map(Some).collect();
-                Some(Self { scan, columns, read: Vec::new(), has_join: false })
-            }
-            PlanNode::Filter(filter) => {
-                let mut trace = Self::of(&filter.input)?;
-                trace.note_read(&filter.graph, &filter.predicates);
-                Some(trace)
-            }
-            PlanNode::Map(map) => {
-                let mut trace = Self::of(&map.input)?;
-                let mut columns = Vec::with_capacity(map.outputs.len());
-                for id in &map.outputs {
-                    if let ExpressionNode::Column { index, .. } = map.graph.node(*id) {
-                        columns.push(trace.output(*index));
-                    } else {
-                        trace.note_read(&map.graph, &[*id]);
-                        columns.push(None);
-                    }
-                }
-                Some(Self { columns, ..trace })
-            }
-            PlanNode::Join(join) if keeps_probe(join.kind) => {
-                // Columns of the build side come behind those of the probe side.
-                Some(Self { has_join: true, ..Self::of(&join.probe)? })
-            }
-            _ => None,
-        }
-    }
-
-    fn output(&self, column: usize) -> Option<usize> {
-        self.columns.get(column).copied().flatten()
-    }
-
-    fn note_read(&mut self, graph: &ExpressionGraph, ids: &[ExpressionId]) {
-        for column in graph.columns_of(ids) {
-            self.read.extend(self.output(column));
-        }
-    }
-}
-
-/// Whether a row that the probe side is without changes no other row of a join, and raises no
-/// error.
-fn keeps_probe(kind: PairingKind) -> bool {
-    match kind {
-        PairingKind::Inner
-        | PairingKind::ProbeOuter
-        | PairingKind::Semi
-        | PairingKind::Anti
-        | PairingKind::Mark => true,
-        PairingKind::BuildOuter
-        | PairingKind::FullOuter
-        | PairingKind::Single
-        | PairingKind::BuildSemi
-        | PairingKind::BuildAnti => false,
+        self.columns.len() >= columns_min || self.columns.iter().any(is_string)
     }
 }

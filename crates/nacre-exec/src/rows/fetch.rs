@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::control::QueryControl;
 use crate::counters::{OperatorCounters, OperatorReport};
-use crate::error::{ExecError, ExecResult};
+use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSource, SlotInfo, SourceRun, StageContext};
 use crate::plan::FetchedColumn;
 use crate::scan::{PreparedScan, fetch_rows};
-use crate::vector::{ColumnVector, VectorBatch, VectorValues};
+use crate::vector::VectorBatch;
 
-/// A source whose last column has the places of rows, which others are fetched from.
+/// A source whose last columns have the places of rows, which others are fetched from.
 #[derive(Debug)]
 pub(crate) struct FetchSource {
     input: Arc<dyn PipelineSource>,
@@ -23,12 +23,19 @@ pub(crate) struct FetchSource {
 /// Which columns are kept, and which are fetched.
 #[derive(Debug)]
 pub(crate) struct FetchPlan {
-    pub(crate) scan: Arc<PreparedScan>,
     /// Of the input.
     pub(crate) infos: Vec<SlotInfo>,
-    /// By column of the input but the last: the column that it becomes.
+    /// By column of the input but the last ones: the column that it becomes.
     pub(crate) kept: Vec<usize>,
-    pub(crate) fetched: Vec<FetchedColumn>,
+    /// By the last columns of the input, which have places of its rows.
+    pub(crate) scans: Vec<FetchPlanScan>,
+}
+
+/// A scan, and the columns that are fetched from its rows.
+#[derive(Debug)]
+pub(crate) struct FetchPlanScan {
+    pub(crate) scan: Arc<PreparedScan>,
+    pub(crate) columns: Vec<FetchedColumn>,
 }
 
 #[derive(Debug)]
@@ -42,7 +49,7 @@ struct FetchRun {
 }
 
 impl FetchSource {
-    /// Takes the rows of a source whose last column has places of rows of the plan's scan.
+    /// Takes the rows of a source whose last columns have places of rows of the plan's scans.
     pub(crate) fn new(
         input: Arc<dyn PipelineSource>,
         plan: FetchPlan,
@@ -91,14 +98,15 @@ impl SourceRun for FetchRun {
         if !input.next(rows)? {
             return Ok(false);
         }
-        let Some(VectorValues::Int64(places)) = rows.columns.last().map(|last| &last.values) else {
-            return Err(ExecError::internal("rows to fetch without their places"));
-        };
-        let outputs: Vec<usize> = plan.fetched.iter().map(|one| one.output).collect();
-        let fetched = fetch_rows(&plan.scan, &outputs, places, control)?;
-        reservation.resize(fetched.iter().map(ColumnVector::bytes).sum())?;
-        for (one, column) in plan.fetched.iter().zip(fetched) {
-            batch.columns[one.column] = column;
+        let mut bytes = 0;
+        let places = rows.columns.iter().skip(plan.kept.len());
+        for (places, FetchPlanScan { scan, columns }) in places.zip(&plan.scans) {
+            let outputs: Vec<usize> = columns.iter().map(|one| one.output).collect();
+            for (one, column) in columns.iter().zip(fetch_rows(scan, &outputs, places, control)?) {
+                bytes += column.bytes();
+                batch.columns[one.column] = column;
+            }
+            reservation.resize(bytes)?;
         }
         for (from, to) in plan.kept.iter().enumerate() {
             std::mem::swap(&mut batch.columns[*to], &mut rows.columns[from]);

@@ -1,8 +1,9 @@
 //! Columns of single rows, read when it is known which rows are wanted.
 //!
-//! A scan whose top-k keeps few rows hands on the places of rows instead of columns that nothing
-//! below the top-k reads. What is kept is fetched here, from the same snapshot and by the reader of
-//! the scan's own vectors, so that a damaged block is read from another replica as there.
+//! A scan below a top-k that keeps few rows hands on the places of rows instead of columns that
+//! nothing below the top-k reads; joins and groups between carry the places. What is kept is
+//! fetched here, from the same snapshot and by the reader of the scan's own vectors, so that a
+//! damaged block is read from another replica as there.
 //!
 //! # Layout
 //! A place: the chunk among those of the scan, then 16 bits with the row in it.
@@ -31,9 +32,10 @@ pub(super) struct DeferredColumns {
 }
 
 impl DeferredColumns {
-    pub(super) fn new(columns: usize, outputs: &[usize], places: SlotId) -> Self {
+    /// Has the places of rows come behind so many columns, instead of `outputs`.
+    pub(super) fn new(columns: usize, outputs: &[usize]) -> Self {
         let is_deferred = (0..columns).map(|output| outputs.contains(&output)).collect();
-        Self { is_deferred, places }
+        Self { is_deferred, places: columns }
     }
 
     pub(super) fn contains(&self, output: usize) -> bool {
@@ -46,10 +48,11 @@ pub(super) fn place_of(chunk: usize, row: usize) -> i64 {
     (chunk as i64) << ROW_BITS | row as i64
 }
 
-/// Fetches `outputs` of the rows at `places`; the columns have the rows in the order of these.
+/// Fetches `outputs` of the rows at `places`; the columns have the rows in the order of these. A
+/// place that is null is that of a row of nulls.
 ///
 /// ```text
-/// places 7, 65_538, 3     chunk 0: rows 3 and 7 of its first vector; chunk 1: row 2
+/// places 7, 65_538, 3, 7, null     chunk 0: rows 3 and 7 of its first vector; chunk 1: row 2
 /// ```
 ///
 /// # Errors
@@ -57,12 +60,16 @@ pub(super) fn place_of(chunk: usize, row: usize) -> i64 {
 pub(crate) fn fetch_rows(
     scan: &PreparedScan,
     outputs: &[usize],
-    places: &[i64],
+    places: &ColumnVector,
     control: &QueryControl,
 ) -> ExecResult<Vec<ColumnVector>> {
-    let mut order: Vec<u16> = (0..places.len() as u16).collect();
-    order.sort_unstable_by_key(|at| places[usize::from(*at)]);
-    let sorted: Vec<i64> = order.iter().map(|at| places[usize::from(*at)]).collect();
+    let VectorValues::Int64(values) = &places.values else {
+        return Err(ExecError::internal("rows to fetch without their places"));
+    };
+    let own = |row: usize| Some(values[row]).filter(|_| !places.is_null(row));
+    let mut sorted: Vec<i64> = (0..values.len()).filter_map(own).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
     let mut columns: Vec<ColumnVector> = outputs.iter().map(|one| empty(scan, *one)).collect();
     for rows in sorted.chunk_by(|left, right| left >> ROW_BITS == right >> ROW_BITS) {
         control.check()?;
@@ -80,9 +87,18 @@ pub(crate) fn fetch_rows(
         }
     }
     scan.reserve_dictionaries()?;
-    let mut rank = vec![0; order.len()];
-    (0..).zip(&order).for_each(|(sorted, at)| rank[usize::from(*at)] = sorted);
-    Ok(columns.iter().map(|column| column.gathered(&rank)).collect())
+    if (0..values.len()).any(|row| places.is_null(row)) {
+        for column in &mut columns {
+            column.values.push_default();
+            column.mark_last_null();
+        }
+    }
+    // That row of nulls is the last one.
+    let nulls = sorted.len();
+    let rank = |place: i64| sorted.binary_search(&place).unwrap_or(nulls);
+    let rank_at = |row: usize| own(row).map_or(nulls, rank) as u16;
+    let ranks: Vec<u16> = (0..values.len()).map(rank_at).collect();
+    Ok(columns.iter().map(|column| column.gathered(&ranks)).collect())
 }
 
 fn empty(scan: &PreparedScan, output: usize) -> ColumnVector {

@@ -97,7 +97,7 @@ impl HotMorsel {
             for (output, buffer) in outputs.iter().zip(&buffers) {
                 append_buffer(buffer, scan.columns[*output].bounds, &mut batch.columns[*output])?;
             }
-            if let Some(deferred) = scan.deferred.get()
+            if let Some(deferred) = &scan.deferred
                 && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
             {
                 places.extend(offsets.iter().map(|row| place_of(chunk, usize::from(*row))));

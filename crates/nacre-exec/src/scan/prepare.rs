@@ -38,6 +38,18 @@ pub(crate) struct ScanColumn {
     pub(crate) dictionary: Option<Arc<QueryDictionary>>,
 }
 
+impl ScanColumn {
+    /// Returns what is known of the column.
+    pub(crate) fn info(&self) -> SlotInfo {
+        SlotInfo {
+            vector_type: self.vector_type,
+            bounds: self.bounds,
+            is_nullable: self.is_nullable,
+            dictionary: self.dictionary.clone(),
+        }
+    }
+}
+
 /// A scan of one snapshot, shared by all workers.
 #[derive(Debug)]
 pub(crate) struct PreparedScan {
@@ -53,8 +65,8 @@ pub(crate) struct PreparedScan {
     late: RwLock<Vec<Arc<LateFilter>>>,
     /// That of a top-k above, registered as these are.
     top: OnceLock<TopFilter>,
-    /// Columns that a top-k above has fetched at its end, noted as these are.
-    pub(super) deferred: OnceLock<DeferredColumns>,
+    /// Columns that a top-k above has fetched at its end.
+    pub(super) deferred: Option<DeferredColumns>,
     /// By frozen chunk whether somebody above needs no rows of it, noted while the plan is cut.
     answered: OnceLock<Vec<bool>>,
     pub(crate) columns: Vec<ScanColumn>,
@@ -113,7 +125,7 @@ impl PreparedScan {
             filters,
             late: RwLock::default(),
             top: OnceLock::new(),
-            deferred: OnceLock::new(),
+            deferred: None,
             answered: OnceLock::new(),
             columns,
             reads,
@@ -180,20 +192,39 @@ impl PreparedScan {
         self.top.get().is_some_and(|top| top.bound.present().is_none())
     }
 
-    /// Has the scan hand on the places of rows, in a slot of their own, instead of `outputs`.
-    pub(crate) fn defer(&self, outputs: &[usize], places: SlotId) {
-        self.deferred.get_or_init(|| DeferredColumns::new(self.columns.len(), outputs, places));
+    /// Has the scan hand on the places of rows, behind its columns, instead of `outputs`, if these
+    /// are any.
+    pub(crate) fn deferring(self, outputs: &[usize]) -> Self {
+        let make = || DeferredColumns::new(self.columns.len(), outputs);
+        let deferred = (!outputs.is_empty()).then(make);
+        Self { deferred, ..self }
     }
 
     /// Returns the output columns that are handed on.
     pub(super) fn handed_on(&self) -> impl Iterator<Item = (usize, &ScanColumn)> {
-        let deferred = self.deferred.get();
         let columns = self.columns.iter().enumerate();
-        columns.filter(move |(output, _)| deferred.is_none_or(|all| !all.contains(*output)))
+        columns.filter(move |(output, _)| !self.defers(*output))
+    }
+
+    fn defers(&self, output: usize) -> bool {
+        self.deferred.as_ref().is_some_and(|deferred| deferred.contains(output))
+    }
+
+    /// Returns what is known of the slots that the scan fills, or leaves empty.
+    pub(crate) fn slots(&self) -> Vec<SlotInfo> {
+        let places = self.deferred.iter().map(|_| self.place_info());
+        self.columns.iter().map(ScanColumn::info).chain(places).collect()
+    }
+
+    /// Returns the slot of each output column: that of the places for all that are fetched.
+    pub(crate) fn output_slots(&self) -> Vec<SlotId> {
+        let places = self.deferred.as_ref().map_or(0, |deferred| deferred.places);
+        let slot = |output| if self.defers(output) { places } else { output };
+        (0..self.columns.len()).map(slot).collect()
     }
 
     /// Returns what is known of the places of rows.
-    pub(crate) fn place_info(&self) -> SlotInfo {
+    fn place_info(&self) -> SlotInfo {
         let chunks = self.frozen.len() + self.hot.len();
         let bounds = IntBounds::new(0, place_of(chunks, 0).into());
         SlotInfo {

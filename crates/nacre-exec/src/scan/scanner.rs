@@ -167,7 +167,7 @@ fn begin_batch(scan: &PreparedScan, batch: &mut VectorBatch) {
         column.clear();
         column.dictionary.clone_from(&made.dictionary);
     }
-    if let Some(deferred) = scan.deferred.get() {
+    if let Some(deferred) = &scan.deferred {
         batch.columns[deferred.places].clear();
     }
     (batch.rows, batch.selection) = (0, None);
@@ -183,7 +183,7 @@ fn append(
     for (output, _) in scan.handed_on() {
         morsel.append(scan, output, wanted, &mut batch.columns[output])?;
     }
-    if let Some(deferred) = scan.deferred.get()
+    if let Some(deferred) = &scan.deferred
         && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
     {
         let start = morsel.vector.start;

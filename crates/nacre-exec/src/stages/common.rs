@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::called::open_called;
+use super::deferred::DeferredScans;
 use super::measured::MeasuredSinks;
 use super::{OpenPipeline, begin, close, open_input, open_node, output_infos};
 use crate::error::{ExecError, ExecResult};
@@ -28,6 +29,8 @@ pub(super) struct StageList {
     /// Queries that are computed once.
     pub(super) common: Vec<CommonRows>,
     pub(super) measured: MeasuredSinks,
+    /// Of top-k operators whose inputs are being opened.
+    pub(super) deferred: DeferredScans,
 }
 
 /// Stages whose errors are held.

@@ -7,6 +7,7 @@ pub(crate) mod benchmarks;
 pub(crate) mod joins;
 pub(crate) mod lineitem;
 pub(crate) mod statements;
+pub(crate) mod tops;
 
 use std::sync::Arc;
 
