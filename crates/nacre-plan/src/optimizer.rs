@@ -12,13 +12,13 @@
 //! 7. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
 //!
 //! Queries that are computed once come before what reads them. Passes 0 to 5 go backwards, so that
-//! such a query learns which of its rows are wanted ([`common_conditions`]); the others forwards, so
-//! that what reads it knows how many rows it has ([`common`]). For EXPLAIN, [`RowEstimates`] says
+//! such a query learns which of its rows are wanted ([`common_conditions`]); the others forwards,
+//! so that what reads it knows how many rows it has ([`common`]). For EXPLAIN, [`RowEstimates`] says
 //! what was expected of each operator.
 //!
 //! # Invariants
-//! 1. A plan without joins, set operations and queries that are computed once is returned unchanged,
-//!    but for columns that may fail.
+//! 1. A plan without joins, set operations and queries that are computed once is returned
+//!    unchanged, but for columns that may fail.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`crate::properties`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a

@@ -357,7 +357,8 @@ fn common_queries_have_the_rows_that_a_reader_wants() {
         (
             format!(
                 "{grouped}, p as (select x from q where y = 4 group by x) \
-                 select 1 from p l join p r on l.x = r.x and l.x = 7 join q on q.x = l.x and q.y = 5"
+                 select 1 from p l join p r on l.x = r.x and l.x = 7 \
+                 join q on q.x = l.x and q.y = 5"
             ),
             "group(a[a.x = 7 and (a.y = 4 or a.y = 5)])",
         ),
