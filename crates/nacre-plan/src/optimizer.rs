@@ -12,9 +12,9 @@
 //! 7. [`join_order`] orders inner joins by [`estimate`]d rows, and gives each join its build side.
 //!
 //! Queries that are computed once come before what reads them. Passes 0 to 5 go backwards, so that
-//! such a query learns which of its rows are wanted ([`common_conditions`]); the others forwards,
-//! so that what reads it knows how many rows it has ([`common`]). For EXPLAIN, [`RowEstimates`] says
-//! what was expected of each operator.
+//! such a query learns which of its rows are wanted ([`common_conditions`]). The others go
+//! forwards, so that what reads it knows how many rows it has ([`common`]). For EXPLAIN,
+//! [`RowEstimates`] says what was expected of each operator.
 //!
 //! # Invariants
 //! 1. A plan without joins, set operations and queries that are computed once is returned
