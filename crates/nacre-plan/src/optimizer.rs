@@ -14,7 +14,7 @@
 //! Queries that are computed once come before what reads them. Passes 0 to 5 go backwards, so that
 //! such a query learns which of its rows are wanted ([`common_conditions`]). The others go
 //! forwards, so that what reads it knows how many rows it has ([`common`]). For EXPLAIN,
-//! [`RowEstimates`] says what was expected of each operator.
+//! [`RowEstimates`] has the rows that were expected of each operator.
 //!
 //! # Invariants
 //! 1. A plan without joins, set operations and queries that are computed once is returned
@@ -115,8 +115,8 @@ fn rewrite_common(
     wanted
 }
 
-/// Does what is done whatever the rows are: passes 0 to 5. Of the rows only those are wanted for
-/// which the conditions `wanted` are true.
+/// Runs passes 0 to 5, which need no statistics. The rows for which the conditions `wanted` are
+/// true suffice.
 fn rewrite_operator(
     mut root: RelationalOperator,
     outputs: &[ColumnId],

@@ -4,7 +4,7 @@
 //! only the plan's predicates are.
 //!
 //! Keys that all lie in a range are asked for first by that range, on encoded values, in turn with
-//! the plan's predicates; what is left is then looked up.
+//! the plan's predicates; the keys of the remaining rows are then looked up.
 //!
 //! # Concurrency
 //! Filters are registered before the scan is shared; what they know is there when the scan's

@@ -120,7 +120,7 @@ impl SelectRoom {
             let count = before.count(rows);
             let before = match int_range(&filter.predicate.predicate) {
                 Some(_) => before,
-                None => self.few_if_sparse(before, rows),
+                None => self.few_below(DENSE_PERCENT_MIN, before, rows),
             };
             left = self.narrow(morsel, scan, &filter.predicate, before)?;
             filter.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
@@ -132,7 +132,7 @@ impl SelectRoom {
                 continue;
             }
             let count = before.count(rows);
-            let before = self.few_if_sparse(before, rows);
+            let before = self.few_below(DENSE_PERCENT_MIN, before, rows);
             left = self.narrow_by_keys(morsel, scan, filter, before)?;
             filter.rest.note(count, left.as_ref().map_or(0, |left| left.count(rows)));
         }
@@ -230,10 +230,10 @@ impl SelectRoom {
         left
     }
 
-    /// Returns the positions of rows that are less than [`DENSE_PERCENT_MIN`] of a hundred.
-    fn few_if_sparse(&mut self, left: LeftRows, rows: usize) -> LeftRows {
+    /// Returns positions if fewer than `percent` of a hundred rows are left.
+    pub(super) fn few_below(&mut self, percent: usize, left: LeftRows, rows: usize) -> LeftRows {
         match left {
-            LeftRows::Many(many) if many.count() * 100 < rows * DENSE_PERCENT_MIN => {
+            LeftRows::Many(many) if many.count() * 100 < rows * percent => {
                 let mut positions = self.take_positions();
                 many.positions(&mut positions);
                 LeftRows::Few(positions)

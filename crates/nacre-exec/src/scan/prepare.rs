@@ -39,7 +39,7 @@ pub(crate) struct ScanColumn {
 }
 
 impl ScanColumn {
-    /// Returns what is known of the column.
+    /// Returns type, bounds, nullability and dictionary of the column.
     pub(crate) fn info(&self) -> SlotInfo {
         SlotInfo {
             vector_type: self.vector_type,
@@ -210,7 +210,7 @@ impl PreparedScan {
         self.deferred.as_ref().is_some_and(|deferred| deferred.contains(output))
     }
 
-    /// Returns what is known of the slots that the scan fills, or leaves empty.
+    /// Describes the slots of the scan, with those that it leaves empty.
     pub(crate) fn slots(&self) -> Vec<SlotInfo> {
         let places = self.deferred.iter().map(|_| self.place_info());
         self.columns.iter().map(ScanColumn::info).chain(places).collect()

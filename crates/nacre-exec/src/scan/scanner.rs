@@ -124,14 +124,7 @@ impl MorselScanner {
                 }
             };
             let rows = morsel.vector.len();
-            let left = match left {
-                LeftRows::Many(left) if left.count() * 100 < rows * gathered_percent => {
-                    let mut positions = room.take_positions();
-                    left.positions(&mut positions);
-                    LeftRows::Few(positions)
-                }
-                left => left,
-            };
+            let left = room.few_below(gathered_percent, left, rows);
             let is_full = match &left {
                 LeftRows::Few(left) => batch.rows + left.len() > vector_rows,
                 LeftRows::All | LeftRows::Many(_) => batch.rows > 0,

@@ -1,4 +1,4 @@
-//! Columns that are fetched at the end of a top-k: what is between carries the place of their row.
+//! Columns that are fetched at the end of a top-k: operators below it carry the places of rows.
 //!
 //! 1. The top-k says which outputs of which scans are fetched, before its input is opened.
 //! 2. Such a scan fills one slot with places, which is the slot of all these outputs.
@@ -72,7 +72,7 @@ impl DeferredScans {
     }
 }
 
-/// Columns without those that are the slot of one before.
+/// The first column of each slot.
 #[derive(Debug)]
 pub(super) struct KeptColumns {
     pub(super) kept: Vec<usize>,

@@ -61,7 +61,7 @@ pub(crate) fn mixed_table(store: &Store, name: &str, seed: u64) -> (Arc<Table>, 
     (table, rows.iter().flatten().map(scalars).collect())
 }
 
-/// Runs a plan to its end; returns its rows, and what was counted.
+/// Runs a plan to its end; returns its rows and counters.
 pub(crate) fn run_reported(pool: &WorkerPool, root: PlanNode) -> (Vec<Scalars>, QueryReport) {
     let mut stream = pool.execute(PhysicalPlan { root }, QueryOptions::default()).unwrap();
     let rows = rows_of(&stream.collect_batches().unwrap());
