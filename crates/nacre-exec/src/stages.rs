@@ -190,7 +190,8 @@ fn begin(
     }
 }
 
-/// Each arm is a call, so that a level of a deep plan takes little of the stack.
+/// Each arm is a call that is not inlined, so that a level of a deep plan takes no more of the stack
+/// than its own operator needs.
 fn open_node(
     node: &PlanNode,
     context: &StageContext,
@@ -221,6 +222,7 @@ fn open_node(
     }
 }
 
+#[inline(never)]
 fn open_filter(
     node: &FilterNode,
     context: &StageContext,
@@ -232,6 +234,7 @@ fn open_filter(
     Ok(pipeline)
 }
 
+#[inline(never)]
 fn open_map(
     node: &MapNode,
     context: &StageContext,
@@ -243,12 +246,14 @@ fn open_map(
     Ok(pipeline)
 }
 
+#[inline(never)]
 fn open_rows(node: &RowsNode, context: &StageContext) -> ExecResult<OpenPipeline> {
     let source = ConstantRowSource::new(node)?;
     let (infos, rows_max) = (source.outputs(), node.rows as u64);
     Ok(OpenPipeline { rows_max, ..begin(Arc::new(source), infos, 0, context) })
 }
 
+#[inline(never)]
 fn open_series(node: &SeriesNode, context: &StageContext) -> ExecResult<OpenPipeline> {
     let source = SeriesSource::new(node)?;
     let (infos, rows_max) = (source.outputs(), node.rows);
@@ -276,6 +281,7 @@ fn open_input(
     end_in_sort(pipeline, SortOrder::default(), context, stages)
 }
 
+#[inline(never)]
 fn open_scan(
     scan: &ScanNode,
     context: &StageContext,
@@ -314,6 +320,7 @@ fn open_scan(
 }
 
 /// Collects the build side, makes the table, and wraps the pipeline of the probe side.
+#[inline(never)]
 fn open_join(
     node: &JoinNode,
     context: &StageContext,
@@ -381,6 +388,7 @@ fn output_infos(pipeline: &OpenPipeline) -> Vec<SlotInfo> {
     pipeline.columns.iter().map(|slot| slots[*slot].clone()).collect()
 }
 
+#[inline(never)]
 fn open_aggregate(
     node: &AggregateNode,
     context: &StageContext,
@@ -429,6 +437,7 @@ fn scan_of_keys(
     (pipeline.scan.clone(), keys.iter().map(column).collect())
 }
 
+#[inline(never)]
 fn open_grouping_sets(
     node: &GroupingSetsNode,
     context: &StageContext,
@@ -459,6 +468,7 @@ fn open_grouping_sets(
     Ok(OpenPipeline { rows_max, ..begin(source, columns, depth, context) })
 }
 
+#[inline(never)]
 fn open_window(
     node: &WindowNode,
     context: &StageContext,
@@ -493,6 +503,7 @@ fn end_in_sort(
     Ok(OpenPipeline { rows_max, ..begin(source, infos, depth, context) })
 }
 
+#[inline(never)]
 fn open_limit(
     node: &LimitNode,
     context: &StageContext,
@@ -506,6 +517,7 @@ fn open_limit(
 
 /// Wraps the pipelines of all inputs, so that they hand on columns of the same types, and has them
 /// follow each other.
+#[inline(never)]
 fn open_append(
     node: &AppendNode,
     context: &StageContext,
@@ -614,6 +626,7 @@ fn wrap_each(
     Ok(OpenPipeline { tails, probes, ..begin(first, outputs, depth, context) })
 }
 
+#[inline(never)]
 fn open_repeat(
     node: &RepeatNode,
     context: &StageContext,
@@ -631,6 +644,7 @@ fn open_repeat(
     })
 }
 
+#[inline(never)]
 fn open_expand(
     node: &ExpandNode,
     context: &StageContext,

@@ -88,6 +88,7 @@ pub(crate) struct RecursionPlan {
 }
 
 /// Computes common queries, and opens what reads them.
+#[inline(never)]
 pub(super) fn open_common(
     common: &CommonNode,
     context: &StageContext,
@@ -160,6 +161,7 @@ fn compute_value(
 }
 
 /// Opens what reads a common query.
+#[inline(never)]
 pub(super) fn open_common_scan(
     scan: &CommonScanNode,
     context: &StageContext,

@@ -48,6 +48,7 @@ pub(super) fn timed(
 
 /// Opens an operator and counts its rows: those of a LIMIT where it lets them through, all others
 /// in the pipeline that they come out in.
+#[inline(never)]
 pub(super) fn open_measured(
     node: &MeasuredNode,
     context: &StageContext,

@@ -22,6 +22,7 @@ pub(crate) struct SteppedPlan {
 }
 
 /// Opens what makes rows one after the other.
+#[inline(never)]
 pub(super) fn open_stepped(
     node: &SteppedNode,
     context: &StageContext,

@@ -13,6 +13,7 @@ use crate::sort::SortOrder;
 
 /// Opens a sort. The scan below a top-k learns from when on rows come too late, unless an
 /// expression between may fail: PostgreSQL computes it for all rows.
+#[inline(never)]
 pub(super) fn open_sort(
     node: &SortNode,
     context: &StageContext,
