@@ -190,8 +190,8 @@ fn begin(
     }
 }
 
-/// Each arm is a call that is not inlined, so that a level of a deep plan takes no more of the stack
-/// than its own operator needs.
+/// Each arm is a call that is not inlined, so that a level of a deep plan takes no more of the
+/// stack than its own operator needs.
 fn open_node(
     node: &PlanNode,
     context: &StageContext,
