@@ -102,14 +102,15 @@ fn binned(values: &[SqlValue]) -> Result<SqlTimestamp, ValueError> {
         let what = "timestamps cannot be binned into intervals containing months or years";
         return Err(ValueError::not_supported(what));
     }
+    let out_of_range = || ValueError::datetime_overflow("interval out of range");
     let stride = i128::from(stride.days) * DAY_MICROS + i128::from(stride.micros);
     if stride > i128::from(i64::MAX) {
-        return Err(ValueError::datetime_overflow("interval out of range"));
+        return Err(out_of_range());
     }
     if stride <= 0 {
         return Err(ValueError::datetime_overflow("stride must be greater than zero"));
     }
-    let since = i128::from(moment.0) - i128::from(origin.0);
+    let since = i128::from(moment.0.checked_sub(origin.0).ok_or_else(out_of_range)?);
     SqlTimestamp::from_micros(i128::from(origin.0) + since.div_euclid(stride) * stride)
 }
 

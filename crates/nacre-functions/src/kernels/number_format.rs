@@ -26,8 +26,9 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "to_char(int8,text)",
         of_constant_pattern(|values, _| {
-            let digits = DecimalDigits { value: whole(values, 0)?.into(), scale: 0 };
-            format_number(&digits, text(values, 1)?)
+            let (value, pattern) = (whole(values, 0)?, text(values, 1)?);
+            check_product(value, pattern)?;
+            format_number(&DecimalDigits { value: value.into(), scale: 0 }, pattern)
         }),
     ),
     (
@@ -61,6 +62,19 @@ pub(super) const KERNELS: &[KernelRow] = &[
 const fn of_constant_pattern(compute: super::KernelFunction) -> ScalarKernel {
     ScalarKernel::partial(compute)
         .accepting(|constants| matches!(constants, [_, Some(SqlValue::Text(_) | SqlValue::Null)]))
+}
+
+/// Refuses a `bigint` that `V` makes too large.
+///
+/// # Errors
+/// 22003.
+fn check_product(value: i64, pattern: &str) -> Result<(), ValueError> {
+    let Ok(pattern) = parse_pattern(pattern) else { return Ok(()) };
+    let factor = u32::try_from(pattern.multiplied).ok().and_then(|power| 10_i64.checked_pow(power));
+    match factor.and_then(|factor| value.checked_mul(factor)) {
+        Some(_) => Ok(()),
+        None => Err(ValueError::range_of("bigint")),
+    }
 }
 
 fn is_scientific(pattern: &str) -> bool {
@@ -156,6 +170,10 @@ fn to_char<N: NumberDigits>(number: &N, pattern: &str) -> Result<String, ValueEr
     } else {
         (digits, before - integers)
     };
+    let is_ordinal = pattern.parts.iter().any(|part| matches!(part, NumberPart::Ordinal { .. }));
+    if is_ordinal && !is_negative && !pattern.has_point && digits.ends_with(char::is_alphabetic) {
+        return Err(ValueError::invalid_text(format!("\"{digits}\" is not a number")));
+    }
     Ok(NumberWriter::new(pattern, digits, is_negative, before, spaces).write())
 }
 

@@ -44,6 +44,8 @@ pub(super) struct ReadFields {
     pub(super) second_of_day: i32,
     pub(super) milli: i32,
     pub(super) micro: i32,
+    /// Digits behind the point that `FF1` to `FF6` leave.
+    pub(super) fraction_digits: Option<u32>,
     /// -1 west of UTC, 1 east of it, 0 if no zone was said.
     pub(super) zone_sign: i32,
     pub(super) zone_hour: i32,
@@ -56,6 +58,8 @@ pub(super) struct ReadMoment {
     pub(super) date: SqlDate,
     /// Of the day.
     pub(super) micros: i64,
+    /// As in [`ReadFields`].
+    pub(super) fraction_digits: Option<u32>,
     /// Seconds east of UTC, if they were said.
     pub(super) zone: Option<i32>,
 }
@@ -71,7 +75,7 @@ impl ReadFields {
     /// Returns the moment that the fields say.
     ///
     /// # Errors
-    /// 22007 and 22008.
+    /// 22007, 22008, and 22009.
     pub(super) fn moment(&self, input: &str) -> Result<ReadMoment, ValueError> {
         let refused = || {
             let message = format!("date/time field value out of range: \"{input}\"");
@@ -88,7 +92,11 @@ impl ReadFields {
             return Err(refused());
         }
         let micros = self.micros(clock).ok_or_else(refused)?;
-        Ok(ReadMoment { date, micros, zone: self.zone().map_err(|()| refused())? })
+        let zone = self.zone().ok_or_else(|| {
+            let message = format!("time zone displacement out of range: \"{input}\"");
+            ValueError::zone_displacement(message)
+        })?;
+        Ok(ReadMoment { date, micros, fraction_digits: self.fraction_digits, zone })
     }
 
     /// Returns hour, minute and second, unchecked.
@@ -120,15 +128,16 @@ impl ReadFields {
         Some(seconds * 1_000_000 + fraction)
     }
 
-    fn zone(&self) -> Result<Option<i32>, ()> {
+    /// Returns the zone, if one was said; `None` for none that there is.
+    fn zone(&self) -> Option<Option<i32>> {
         if self.zone_sign == 0 {
-            return Ok(None);
+            return Some(None);
         }
         let (hour, minute) = (self.zone_hour, self.zone_minute);
         if !(0..=ZONE_HOURS_MAX).contains(&hour) || !(0..60).contains(&minute) {
-            return Err(());
+            return None;
         }
-        Ok(Some(self.zone_sign * (hour * 3_600 + minute * 60)))
+        Some(Some(self.zone_sign * (hour * 3_600 + minute * 60)))
     }
 
     /// Returns the year, astronomically: 0 is 1 BC. It is 0 if none was said.

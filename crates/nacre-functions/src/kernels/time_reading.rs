@@ -33,16 +33,24 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "to_timestamp(text,text)",
         ScalarKernel::partial(|values, context| {
-            let ReadMoment { date, micros, zone } =
+            let ReadMoment { date, micros, fraction_digits, zone } =
                 read_moment(text(values, 0)?, text(values, 1)?)?;
-            if let Some(seconds) = zone {
-                let micros = micros - i64::from(seconds) * 1_000_000;
-                return SqlTimestamp::from_parts(date.0.into(), micros).map(SqlValue::TimestampTz);
+            let behind_utc = zone.map_or(0, |seconds| i64::from(seconds) * 1_000_000);
+            let local = SqlTimestamp::from_parts(date.0.into(), micros - behind_utc)?;
+            let moment = match zone {
+                Some(_) => SqlValue::TimestampTz(local),
+                None => {
+                    let (source, target) = (SqlType::TIMESTAMP, SqlType::TIMESTAMPTZ);
+                    let value = SqlValue::Timestamp(local);
+                    cast_value(value, source, target, CastContext::Explicit, context.settings)?
+                }
+            };
+            match moment {
+                SqlValue::TimestampTz(moment) => {
+                    moment.rounded(fraction_digits).map(SqlValue::TimestampTz)
+                }
+                other => Ok(other),
             }
-            let local = SqlTimestamp::from_parts(date.0.into(), micros)?;
-            let (source, target) = (SqlType::TIMESTAMP, SqlType::TIMESTAMPTZ);
-            let value = SqlValue::Timestamp(local);
-            cast_value(value, source, target, CastContext::Explicit, context.settings)
         })
         .accepting(is_constant_pattern),
     ),
@@ -273,6 +281,9 @@ impl MomentReader<'_> {
             Field::Second => &mut fields.second,
             Field::SecondOfDay => &mut fields.second_of_day,
             Field::Millisecond | Field::Microsecond | Field::Fraction(_) => {
+                if let Field::Fraction(digits) = own.field {
+                    fields.fraction_digits = u32::try_from(digits).ok();
+                }
                 let is_milli = own.field == Field::Millisecond;
                 let all = if is_milli { 3 } else { 6 };
                 let target = if is_milli { &mut fields.milli } else { &mut fields.micro };
