@@ -56,6 +56,7 @@ pub use expression_forms::{
 };
 pub use fallibility::{call_fallibility, cast_never_fails, has_text};
 pub use registry::{all_kernels, scalar_kernel};
+pub use regular::regular_matches;
 
 /// What a call knows beside its values.
 #[derive(Clone, Copy, Debug)]

@@ -59,7 +59,10 @@ const REGULAR_FUNCTIONS: [&str; 17] = [
 ];
 
 /// Functions that refuse some arguments.
-const REFUSING: [&str; 9] = [
+const REFUSING: [&str; 12] = [
+    "array_positions",
+    "array_replace",
+    "trim_array",
     "format",
     "make_interval",
     "to_char",

@@ -41,6 +41,7 @@ use pattern::PatternError;
 use program::RunBudget;
 
 pub(super) use replacing::KERNELS as REPLACING_KERNELS;
+pub use searching::regular_matches;
 pub(super) use searching::{KERNELS as SEARCHING_KERNELS, first_group};
 
 /// Most compiled expressions that a thread keeps.

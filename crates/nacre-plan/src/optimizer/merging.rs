@@ -11,12 +11,8 @@
 
 use std::collections::HashSet;
 
-use nacre_functions::catalog::Volatility;
-
 use crate::algebra::conjuncts::{before_computed, with_computed};
-use crate::algebra::{
-    ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
-};
+use crate::algebra::{ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression};
 use crate::properties::never_fails;
 
 /// Expressions of columns that others are put into.
@@ -117,7 +113,7 @@ fn split_columns(operator: RelationalOperator) -> (RelationalOperator, Vec<Compu
         return (operator, Vec::new());
     };
     // A query with volatile columns stays a query of its own in PostgreSQL.
-    let is_volatile = |one: &ComputedColumn| one.value.any(&is_volatile);
+    let is_volatile = |one: &ComputedColumn| one.value.is_volatile();
     if !is_merged(&input) || columns.iter().any(is_volatile) {
         return (RelationalOperator::Compute { input, columns }, Vec::new());
     }
@@ -139,12 +135,5 @@ fn is_merged(operator: &RelationalOperator) -> bool {
         | RelationalOperator::Sort { .. }
         | RelationalOperator::Limit { .. } => false,
         _ => true,
-    }
-}
-
-fn is_volatile(expression: &ScalarExpression) -> bool {
-    match &expression.kind {
-        ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
-        _ => false,
     }
 }

@@ -153,6 +153,12 @@ impl MatchSpans {
         }
         usize::try_from(number).ok().and_then(|number| self.spans.get(number)).copied().flatten()
     }
+
+    /// Returns an array of the groups, or of the whole match if there are none.
+    fn groups(&self, text: &str) -> SqlValue {
+        let spans = if self.spans.len() > 1 { &self.spans[1..] } else { &self.spans[..] };
+        array_of(spans.iter().map(|span| text_of(text, *span)).collect())
+    }
 }
 
 /// Returns a whole number of a call that may be left out.
@@ -244,11 +250,28 @@ fn groups(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
         false => error,
     })?;
     let pattern = kept(text(values, 1)?, flags)?;
-    let Some(found) = TextMatches::new(&pattern, own, Some(0)).next()? else {
-        return Ok(SqlValue::Null);
-    };
-    let spans = if found.spans.len() > 1 { &found.spans[1..] } else { &found.spans[..] };
-    Ok(array_of(spans.iter().map(|span| text_of(own, *span)).collect()))
+    let found = TextMatches::new(&pattern, own, Some(0)).next()?;
+    Ok(found.map_or(SqlValue::Null, |found| found.groups(own)))
+}
+
+/// Computes `regexp_matches`: the groups of the first match, or with `g` of each.
+///
+/// # Errors
+/// 22023 for other flags, 2201B for malformed patterns, 0A000 for those that are not had here.
+pub fn regular_matches(values: &[SqlValue]) -> Result<Vec<SqlValue>, ValueError> {
+    let own = text(values, 0)?;
+    let letters = if values.len() > 2 { text(values, 2)? } else { "" };
+    let flags = CallFlags::parse(letters)?;
+    let pattern = kept(text(values, 1)?, flags.pattern)?;
+    let mut matches = TextMatches::new(&pattern, own, Some(0));
+    let mut all = Vec::new();
+    while let Some(found) = matches.next()? {
+        all.push(found.groups(own));
+        if !flags.is_global {
+            break;
+        }
+    }
+    Ok(all)
 }
 
 /// Returns the first group of the first match, or that if there is none.
