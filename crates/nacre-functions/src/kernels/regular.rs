@@ -348,7 +348,7 @@ mod tests {
         (r"(\w+)\s(\w+)", "hello wide world", "hello wide|hello|wide"),
         (r"[^/]+$", "a/b/cde", "cde"),
         (r"(.)(.)(.)?", "ab", "ab|a|b|-"),
-        (r"(ä|ö)+", "xäöy", "äö|ö"),
+        ("(\u{e4}|\u{f6})+", "x\u{e4}\u{f6}y", "\u{e4}\u{f6}|\u{f6}"),
     ];
 
     /// Returns the spans of a match and of its groups as texts, `-` for none.

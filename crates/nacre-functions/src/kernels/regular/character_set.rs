@@ -249,8 +249,8 @@ mod tests {
     #[test]
     fn letters_of_other_scripts_are_those_of_the_locale() {
         let is = |name: &str, letter| CharacterClass::named(name).unwrap().contains(letter);
-        assert!(is("alpha", 'ä') && is("alpha", '\u{663}') && !is("digit", '\u{663}'));
-        assert!(!is("alnum", '²') && is("punct", '²') && is("punct", '\u{a0}'));
+        assert!(is("alpha", '\u{e4}') && is("alpha", '\u{663}') && !is("digit", '\u{663}'));
+        assert!(!is("alnum", '\u{b2}') && is("punct", '\u{b2}') && is("punct", '\u{a0}'));
         assert!(is("space", '\u{2028}') && !is("print", '\u{2028}') && !is("space", '\u{a0}'));
     }
 

@@ -170,7 +170,7 @@ mod tests {
             ("abc", "(b)", "[\\1\\&\\0\\2\\x]", "", "a[bb\\0\\x]c"),
             ("abc", "b", "\\", "", "a\\c"),
             ("abc", "(b)|(z)", "[\\1\\2]", "", "a[b]c"),
-            ("aäc", "ä", "<\\&>", "g", "a<ä>c"),
+            ("a\u{e4}c", "\u{e4}", "<\\&>", "g", "a<\u{e4}>c"),
         ] {
             assert_eq!(replaced_in(text, pattern, with, flags), expected, "{with}");
         }
@@ -183,7 +183,7 @@ mod tests {
             ("baac", "a*", "g", "-b--c-"),
             ("baac", "a*", "", "-baac"),
             ("", "x*", "g", "-"),
-            ("äb", "x*", "g", "-ä-b-"),
+            ("\u{e4}b", "x*", "g", "-\u{e4}-b-"),
         ] {
             assert_eq!(replaced_in(text, pattern, "-", flags), expected, "{text}");
         }
