@@ -8,7 +8,9 @@
 //!
 //! # Invariants
 //! 1. A kernel gives PostgreSQL's value or SQLSTATE, or it is not here.
-//! 2. What a session sets comes in [`KernelContext`]; no kernel is volatile.
+//! 2. What a session sets comes in [`KernelContext`].
+//! 3. Kernels of volatile functions count as what may fail: whoever may not move or repeat one may
+//!    do neither with the other.
 //! # See
 //! `tests/kernels.rs` compares every kernel with a PostgreSQL 15 server.
 
@@ -29,11 +31,16 @@ mod letters;
 mod md5;
 mod number_digits;
 mod number_format;
+mod number_reading;
 mod numerics;
 mod patterns;
 mod periods;
+mod quoting;
 mod registry;
 mod regular;
+mod session_facts;
+mod similar;
+mod sizes;
 mod template;
 mod text_parts;
 mod texts;
@@ -49,6 +56,7 @@ pub use expression_forms::{
 };
 pub use fallibility::{call_fallibility, cast_never_fails, has_text};
 pub use registry::{all_kernels, scalar_kernel};
+pub use regular::regular_matches;
 
 /// What a call knows beside its values.
 #[derive(Clone, Copy, Debug)]

@@ -23,13 +23,48 @@ const CALLS_MAX: usize = 120;
 /// Where clocks are set back and forth.
 const ZONE: &str = "Europe/Berlin";
 
-/// Functions of the clock, which differ between two moments.
-const CLOCK_FUNCTIONS: [&str; 2] = ["now", "transaction_timestamp"];
+/// Most calls of a function whose patterns mean something for few texts.
+const PATTERN_CALLS_MAX: usize = 4_000;
+
+/// Functions that differ between two moments, or between two servers.
+const CLOCK_FUNCTIONS: [&str; 7] = [
+    "now",
+    "transaction_timestamp",
+    "statement_timestamp",
+    "clock_timestamp",
+    "timeofday",
+    "random",
+    "version",
+];
+
+/// Functions of regular expressions.
+const REGULAR_FUNCTIONS: [&str; 17] = [
+    "nameicregexne",
+    "nameregexne",
+    "nameicregexeq",
+    "regexp_count",
+    "regexp_instr",
+    "regexp_like",
+    "regexp_match",
+    "regexp_replace",
+    "regexp_split_to_array",
+    "regexp_substr",
+    "textregexeq",
+    "textregexne",
+    "texticregexeq",
+    "texticregexne",
+    "bpcharregexeq",
+    "nameregexeq",
+    "substring",
+];
 
 /// Functions that refuse some arguments.
-const REFUSING: [&str; 9] = [
+const REFUSING: [&str; 12] = [
+    "array_positions",
+    "array_replace",
+    "trim_array",
+    "format",
     "make_interval",
-    "similar_to_escape",
     "to_char",
     "width_bucket",
     "array_append",
@@ -153,14 +188,29 @@ fn calls(entry: &FunctionEntry, types: &[TypeOid]) -> Vec<Vec<Argument>> {
         .enumerate()
         .map(|(index, oid)| {
             let null = (!entry.is_strict).then_some(None);
+            let is_regular = REGULAR_FUNCTIONS.contains(&entry.name)
+                && types.get(1).is_some_and(|own| *own == TypeOid::TEXT);
+            let is_whole = entry.name == "regexp_replace" && types.len() == 3;
             let values = match (entry.name, index) {
                 ("to_char", 1) if find_type(types[0]).is_some_and(|one| one.category == 'N') => {
                     grid_named("number pattern")
                 }
                 ("to_char", 1) => grid_named("time pattern"),
-                ("regexp_replace", 0) => grid_named("replaced text"),
-                ("regexp_replace", 1) => grid_named("whole pattern"),
+                (_, 0) if is_whole => grid_named("replaced text"),
+                (_, 1) if is_whole => grid_named("whole pattern"),
                 ("regexp_replace", 2) => grid_named("replacement"),
+                ("substring", 1) if types.get(2) == Some(&TypeOid::TEXT) => {
+                    grid_named("similar pattern")
+                }
+                ("substring", 2) if *oid == TypeOid::TEXT => grid_named("escape"),
+                (_, 0) if is_regular => grid_named("regular text"),
+                (_, 1) if is_regular => grid_named("regular pattern"),
+                (_, 2..) if is_regular && *oid == TypeOid::TEXT => grid_named("flags"),
+                (_, 2..) if is_regular => grid_named("small number"),
+                ("to_number", 0) => grid_named("number text"),
+                ("to_number", 1) => grid_named("number pattern"),
+                ("format", 0) => grid_named("format pattern"),
+                ("pg_size_bytes", _) => grid_named("size text"),
                 ("to_date" | "to_timestamp", 0) if types.len() == 2 => grid_named("time text"),
                 ("to_date" | "to_timestamp", 1) => grid_named("reading pattern"),
                 _ => grid(*oid),
@@ -170,10 +220,11 @@ fn calls(entry: &FunctionEntry, types: &[TypeOid]) -> Vec<Vec<Argument>> {
         .collect();
     let total: usize = columns.iter().map(Vec::len).product();
     // Of patterns each means something for few values.
-    let has_patterns =
-        ["to_char", "to_date", "to_timestamp", "regexp_replace"].contains(&entry.name);
+    let names = ["to_char", "to_date", "to_timestamp", "to_number", "format"];
+    let has_patterns = names.contains(&entry.name) || REGULAR_FUNCTIONS.contains(&entry.name);
+    let most = if has_patterns { PATTERN_CALLS_MAX } else { CALLS_MAX };
     // A step without a divisor in common with the lengths visits all rows and columns.
-    let step = if total <= CALLS_MAX || has_patterns { 1 } else { (total / CALLS_MAX) | 1 };
+    let step = if total <= most { 1 } else { (total / most) | 1 };
     (0..total)
         .step_by(step)
         .map(|number| {
@@ -214,13 +265,17 @@ fn answer(
     };
     match (kernel.compute)(&values, &context).and_then(written) {
         Ok(text) => Some(text),
-        Err(error) if error.sql_state() == "0A000" && REFUSING.contains(&entry.name) => None,
+        Err(error) if error.sql_state() == "0A000" && refuses(entry.name) => None,
         Err(error) => {
             let is_total = kernel.fallibility == KernelFallibility::Never;
             assert!(!is_total, "{} never fails, but: {error}", entry.name);
             Some(error.sql_state().to_owned())
         }
     }
+}
+
+fn refuses(name: &str) -> bool {
+    REFUSING.contains(&name) || REGULAR_FUNCTIONS.contains(&name)
 }
 
 /// Shows a text of hexadecimal digits.

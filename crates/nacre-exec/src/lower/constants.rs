@@ -25,8 +25,8 @@ use crate::value::ScalarValue;
 /// Most bytes of a constant: longer ones are computed by the other engine, at execution.
 pub(super) const CONSTANT_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the conditions that have columns; `None` if another one is not true, or one is null
-/// whatever its columns have.
+/// Returns the conditions that have columns or are volatile; `None` if another one is not true, or
+/// one is null whatever its columns have.
 ///
 /// # Errors
 /// Those of conditions without columns; if there are no rows, of other constants, too.
@@ -40,7 +40,8 @@ pub(super) fn without_constants<'e>(
         collect_columns(condition, &mut columns);
         if is_null_call(condition)? {
             has_rows = false;
-        } else if !columns.is_empty() || !has_rows && has_once(condition) {
+        } else if !columns.is_empty() || condition.is_volatile() || !has_rows && has_once(condition)
+        {
             kept.push(*condition);
         } else if has_once(condition) {
             // PostgreSQL evaluates it also if there are no rows.

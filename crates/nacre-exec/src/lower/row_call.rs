@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nacre_functions::catalog::{FunctionEntry, OperatorEntry, find_function};
+use nacre_functions::catalog::{FunctionEntry, OperatorEntry, Volatility, find_function};
 use nacre_functions::kernels::{
     KernelContext, KernelFallibility, ScalarKernel, call_fallibility, scalar_kernel,
 };
@@ -59,6 +59,11 @@ impl RowCall {
     /// Whether it raises an error for some values. That a value is huge is left out.
     pub(super) fn may_fail(&self) -> bool {
         self.may_fail
+    }
+
+    /// Whether it may have another value for each row, whatever its arguments.
+    pub(super) fn is_volatile(&self) -> bool {
+        self.function.volatility == Volatility::Volatile
     }
 
     /// Computes a call.

@@ -197,8 +197,15 @@ impl RowExpression {
     pub(super) fn has_inputs(&self) -> bool {
         match self {
             Self::Input { .. } | Self::Once { .. } => true,
+            Self::Call { call, .. } if call.is_volatile() => true,
             _ => self.children().into_iter().any(Self::has_inputs),
         }
+    }
+
+    /// Whether a value may be another one for the same inputs.
+    pub(super) fn is_volatile(&self) -> bool {
+        let is_own = matches!(self, Self::Call { call, .. } if call.is_volatile());
+        is_own || self.children().into_iter().any(Self::is_volatile)
     }
 
     /// Returns how many nodes there are, which bounds time and stack of an evaluation.

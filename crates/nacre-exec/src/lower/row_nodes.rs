@@ -164,7 +164,9 @@ fn evaluate_rows(
     out: &mut ColumnVector,
 ) -> ExecResult<()> {
     let codes = match &call.arguments[..] {
-        [ColumnVector { values: VectorValues::Code(codes), .. }] => Some(codes),
+        [ColumnVector { values: VectorValues::Code(codes), .. }] if !expression.is_volatile() => {
+            Some(codes)
+        }
         _ => None,
     };
     let mut known: HashMap<u32, ScalarValue> = HashMap::new();

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use nacre_functions::catalog::{find_function, functions_named};
+use nacre_functions::kernels::regular_matches;
 use nacre_plan::algebra::{ColumnId, RelationalOperator, SetFunctionColumn};
 use nacre_types::catalog::TypeOid;
 use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueError};
@@ -37,6 +38,8 @@ enum SetMeaning {
     Elements,
     /// With what makes an array of a text.
     Parts(RowCall),
+    /// Groups of each match of a regular expression.
+    Matches,
 }
 
 /// Lowers sets for each row of an input, of whose columns `needed` are wanted.
@@ -109,8 +112,9 @@ fn lower_set(
     let may_fail = compiled.iter().any(RowExpression::may_fail)
         || match meaning {
             SetMeaning::Integers => types.len() > 2,
-            SetMeaning::Elements | SetMeaning::Parts(_) => false,
-            SetMeaning::Numerics | SetMeaning::Moments(_) => true,
+            SetMeaning::Elements => false,
+            SetMeaning::Parts(ref call) => call.may_fail(),
+            SetMeaning::Numerics | SetMeaning::Moments(_) | SetMeaning::Matches => true,
         };
     let (meaning, result) = (Arc::new(meaning), *result);
     let make = move |row: &crate::plan::RowReader<'_>| -> ExecResult<SetValues> {
@@ -139,8 +143,11 @@ fn meaning_of(function: &SetFunctionColumn, types: &[SqlType]) -> Option<SetMean
             Some(SetMeaning::Moments(call(oid, types, result)?))
         }
         ("unnest", _) => Some(SetMeaning::Elements),
-        ("string_to_table", _) => {
-            let mut all = functions_named("string_to_array");
+        ("regexp_matches", _) => Some(SetMeaning::Matches),
+        (name @ ("string_to_table" | "regexp_split_to_table"), _) => {
+            let is_regular = name == "regexp_split_to_table";
+            let array = if is_regular { "regexp_split_to_array" } else { "string_to_array" };
+            let mut all = functions_named(array);
             let array = all.find(|entry| entry.arguments.len() == types.len())?;
             Some(SetMeaning::Parts(call(array.oid, types.to_vec(), SqlType::TEXT.array()?)?))
         }
@@ -158,6 +165,7 @@ fn set_values(
     match &**meaning {
         SetMeaning::Parts(call) => Ok(elements(call.apply(&values)?)),
         _ if is_null => Ok(Box::new(std::iter::empty())),
+        SetMeaning::Matches => Ok(Box::new(regular_matches(&values)?.into_iter().map(Ok))),
         SetMeaning::Elements => Ok(elements(values.into_iter().next().unwrap_or(SqlValue::Null))),
         SetMeaning::Integers => integers(&values),
         SetMeaning::Numerics => numerics(&values),

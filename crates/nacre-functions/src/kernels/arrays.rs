@@ -90,6 +90,47 @@ pub(super) const KERNELS: &[KernelRow] = &[
         }),
     ),
     (
+        "array_positions(anycompatiblearray,anycompatible)",
+        ScalarKernel::partial(|values, _| {
+            let Some((array, wanted)) = searched(values)? else { return Ok(SqlValue::Null) };
+            let found = (low_of(array)..).zip(array.elements());
+            let places = found.filter(|(_, element)| *element == wanted);
+            let places = places.map(|(subscript, _)| SqlValue::Integer(subscript)).collect();
+            Ok(SqlValue::Array(Box::new(SqlArray::from_elements(SqlType::INTEGER, places))))
+        }),
+    ),
+    (
+        "array_replace(anycompatiblearray,anycompatible,anycompatible)",
+        ScalarKernel::partial(|values, _| {
+            let [SqlValue::Array(array), from, to] = values else { return Ok(SqlValue::Null) };
+            let replaced = |one: &SqlValue| if one == from { to.clone() } else { one.clone() };
+            let elements = array.elements().iter().map(replaced).collect();
+            let dimensions = array.dimensions().to_vec();
+            let made = SqlArray::with_dimensions(array.element_type(), dimensions, elements)?;
+            Ok(SqlValue::Array(Box::new(made)))
+        }),
+    ),
+    (
+        "trim_array(anyarray,int4)",
+        ScalarKernel::partial(|values, _| {
+            let (array, count) = (array(values, 0)?, int4(values, 1)?);
+            if array.dimensions().len() > 1 {
+                return Err(many_dimensions());
+            }
+            let own = array.elements();
+            let count = usize::try_from(count).ok().filter(|count| *count <= own.len());
+            let kept = count.map(|count| &own[..own.len() - count]).ok_or_else(|| {
+                let most = own.len();
+                let message = format!("number of elements to trim must be between 0 and {most}");
+                ValueError::array_subscript(message)
+            })?;
+            Ok(SqlValue::Array(Box::new(SqlArray::from_elements(
+                array.element_type(),
+                kept.to_vec(),
+            ))))
+        }),
+    ),
+    (
         "array_remove(anycompatiblearray,anycompatible)",
         ScalarKernel::partial(|values, _| {
             let Some((array, wanted)) = searched(values)? else { return Ok(SqlValue::Null) };

@@ -12,7 +12,8 @@ use nacre_types::catalog::TypeOid;
 use nacre_types::{ArrayDimension, SqlArray, SqlRecord, SqlType, SqlValue, ValueError};
 
 use super::arguments::array;
-use super::concatenation::{concatenated, format_values, is_plain, nulls};
+use super::concatenation::{concatenated, nulls};
+use super::quoting::format_values;
 use super::{KernelContext, ScalarKernel, compare_values};
 use crate::catalog::{FunctionEntry, FunctionKind, Volatility};
 
@@ -45,7 +46,7 @@ const FORMS: [(&str, ScalarKernel); 22] = [
     ("all >=", ScalarKernel::total(|values, context| all_of(values, context, Ordering::is_ge))),
     ("variadic concat", ScalarKernel::sized(concat_elements)),
     ("variadic concat_ws", ScalarKernel::sized(concat_elements)),
-    ("variadic format", ScalarKernel::partial(format_elements).accepting(accepts_pattern)),
+    ("variadic format", ScalarKernel::partial(format_elements)),
     ("variadic num_nulls", ScalarKernel::total(|values, _| null_elements(values, true))),
     ("variadic num_nonnulls", ScalarKernel::total(|values, _| null_elements(values, false))),
 ];
@@ -268,10 +269,6 @@ fn format_elements(
         types.resize(arguments.len(), own.element_type());
     }
     format_values(&arguments, &KernelContext { argument_types: &types, ..*context })
-}
-
-fn accepts_pattern(constants: &[Option<&SqlValue>]) -> bool {
-    matches!(constants.first(), Some(Some(SqlValue::Text(pattern))) if is_plain(pattern))
 }
 
 fn null_elements(values: &[SqlValue], is_wanted: bool) -> Result<SqlValue, ValueError> {

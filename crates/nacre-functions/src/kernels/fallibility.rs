@@ -5,7 +5,7 @@
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue, TypeKind};
 
-use super::{KernelFallibility, scalar_kernel};
+use super::{KernelFallibility, regular, scalar_kernel};
 use crate::catalog::find_function;
 
 /// Names of functions that are LIKE, ILIKE or an opposite of them.
@@ -80,8 +80,8 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
             pattern.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 0
         }),
         name if REGULAR_TESTS.contains(&name) => {
-            text(1).is_some()
-                && scalar_kernel(oid).is_some_and(|kernel| (kernel.accepts)(constants))
+            let is_caseless = name.starts_with("texticregex");
+            text(1).is_some_and(|pattern| regular::always_tests(pattern, is_caseless))
         }
         "extract" => {
             let moments = [TypeOid::DATE, TypeOid::TIMESTAMP, TypeOid::TIMESTAMPTZ];
@@ -109,8 +109,8 @@ pub fn cast_never_fails(source: TypeOid, target: TypeOid) -> bool {
 pub fn has_text(sql_type: SqlType) -> bool {
     match sql_type.kind() {
         TypeKind::Jsonb | TypeKind::Other(_) | TypeKind::Record | TypeKind::Unknown => false,
-        // Names of other objects need a database.
-        TypeKind::Oid(oid) => oid == TypeOid::OID,
+        // Names of other objects than types need a database.
+        TypeKind::Oid(oid) => matches!(oid, TypeOid::OID | TypeOid::REGTYPE),
         TypeKind::Array(element) => has_text(element),
         _ => true,
     }

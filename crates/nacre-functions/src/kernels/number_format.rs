@@ -14,7 +14,7 @@ use super::time_format::ordinal_letters;
 pub(super) const KERNELS: &[KernelRow] = &[
     (
         "to_char(int4,text)",
-        of_constant_pattern(|values, _| {
+        ScalarKernel::partial(|values, _| {
             let (value, pattern) = (whole(values, 0)?, text(values, 1)?);
             if is_scientific(pattern) {
                 let value = value as f64;
@@ -25,7 +25,7 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ),
     (
         "to_char(int8,text)",
-        of_constant_pattern(|values, _| {
+        ScalarKernel::partial(|values, _| {
             let (value, pattern) = (whole(values, 0)?, text(values, 1)?);
             check_product(value, pattern)?;
             format_number(&DecimalDigits { value: value.into(), scale: 0 }, pattern)
@@ -33,21 +33,21 @@ pub(super) const KERNELS: &[KernelRow] = &[
     ),
     (
         "to_char(float4,text)",
-        of_constant_pattern(|values, _| {
+        ScalarKernel::partial(|values, _| {
             let value = double(values, 0)?;
             format_number(&FloatDigits { value, digits_max: REAL_DIGITS }, text(values, 1)?)
         }),
     ),
     (
         "to_char(float8,text)",
-        of_constant_pattern(|values, _| {
+        ScalarKernel::partial(|values, _| {
             let value = double(values, 0)?;
             format_number(&FloatDigits { value, digits_max: DOUBLE_DIGITS }, text(values, 1)?)
         }),
     ),
     (
         "to_char(numeric,text)",
-        of_constant_pattern(|values, _| {
+        ScalarKernel::partial(|values, _| {
             let scaled = numeric(values, 0)?.to_scaled();
             let (value, scale) = scaled.ok_or_else(|| {
                 ValueError::not_supported("to_char of numbers of this many digits")
@@ -57,12 +57,6 @@ pub(super) const KERNELS: &[KernelRow] = &[
         }),
     ),
 ];
-
-/// Makes a kernel for patterns that are constants.
-const fn of_constant_pattern(compute: super::KernelFunction) -> ScalarKernel {
-    ScalarKernel::partial(compute)
-        .accepting(|constants| matches!(constants, [_, Some(SqlValue::Text(_) | SqlValue::Null)]))
-}
 
 /// Refuses a `bigint` that `V` makes too large.
 ///
@@ -87,7 +81,7 @@ fn format_number(digits: &impl NumberDigits, pattern: &str) -> Result<SqlValue, 
 
 /// A part of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum NumberPart {
+pub(super) enum NumberPart {
     Nine,
     Zero,
     Point,
@@ -103,35 +97,35 @@ enum NumberPart {
 
 /// Where the sign `S` stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SignAnchor {
+pub(super) enum SignAnchor {
     Before,
     Behind,
 }
 
 /// A pattern, taken apart.
 #[derive(Default)]
-struct NumberPattern {
-    parts: Vec<NumberPart>,
+pub(super) struct NumberPattern {
+    pub(super) parts: Vec<NumberPart>,
     /// Digits before and behind the point, and those that a multiplier adds.
-    before: usize,
-    behind: usize,
-    multiplied: usize,
-    is_multiplied: bool,
-    has_point: bool,
+    pub(super) before: usize,
+    pub(super) behind: usize,
+    pub(super) multiplied: usize,
+    pub(super) is_multiplied: bool,
+    pub(super) has_point: bool,
     /// Place of the first `0`, from 1, and of the last one.
     zero_start: Option<usize>,
     zero_end: usize,
-    is_filled: bool,
-    has_minus: bool,
-    has_plus: bool,
+    pub(super) is_filled: bool,
+    pub(super) has_minus: bool,
+    pub(super) has_plus: bool,
     has_blanks: bool,
-    anchor: Option<SignAnchor>,
+    pub(super) anchor: Option<SignAnchor>,
     digits_at_sign: usize,
-    in_brackets: bool,
+    pub(super) in_brackets: bool,
     /// Roman numerals, in capitals or not.
-    roman: Option<bool>,
+    pub(super) roman: Option<bool>,
     /// `EEEE`, which nothing follows.
-    is_scientific: bool,
+    pub(super) is_scientific: bool,
 }
 
 /// Writes a number as a pattern says.
@@ -195,7 +189,7 @@ fn syntax(message: &str) -> ValueError {
     ValueError::syntax_error(message)
 }
 
-fn parse_pattern(text: &str) -> Result<NumberPattern, ValueError> {
+pub(super) fn parse_pattern(text: &str) -> Result<NumberPattern, ValueError> {
     let mut pattern = NumberPattern::default();
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
@@ -236,6 +230,7 @@ fn take_modifier(rest: &str, pattern: &mut NumberPattern) -> Result<usize, Value
         rest.starts_with(**word) || rest.starts_with(word.to_ascii_lowercase().as_str())
     };
     let Some(word) = WORDS.iter().find(starts).copied() else { return Ok(0) };
+    check_signs(word, pattern)?;
     match word {
         "EEEE" if pattern.is_scientific => return Err(syntax("cannot use \"EEEE\" twice")),
         "EEEE" if pattern.has_more_than_digits() => {
@@ -263,6 +258,19 @@ fn take_modifier(rest: &str, pattern: &mut NumberPattern) -> Result<usize, Value
         _ => pattern.parts.push(NumberPart::Ordinal { is_upper: rest.starts_with('T') }),
     }
     Ok(word.len())
+}
+
+/// Refuses a sign beside others that say where it stands.
+fn check_signs(word: &str, pattern: &NumberPattern) -> Result<(), ValueError> {
+    let has_anchor = pattern.anchor.is_some();
+    let has_word = pattern.has_plus || pattern.has_minus;
+    let together = |others: &str| Err(syntax(&format!("cannot use {others} together")));
+    match word {
+        "MI" | "PL" | "SG" if has_anchor => together(&format!("\"S\" and \"{word}\"")),
+        "PR" if has_anchor || has_word => together("\"PR\" and \"S\"/\"PL\"/\"MI\"/\"SG\""),
+        "S" if has_word || pattern.in_brackets => together("\"S\" and \"PL\"/\"MI\"/\"SG\"/\"PR\""),
+        _ => Ok(()),
+    }
 }
 
 /// Takes a word of the pattern; returns its length, 0 for text.
@@ -305,6 +313,7 @@ fn take_word(rest: &str, pattern: &mut NumberPattern) -> Result<usize, ValueErro
             if pattern.anchor.is_some() {
                 return Err(syntax("cannot use \"S\" twice"));
             }
+            check_signs("S", pattern)?;
             let is_before = !pattern.has_point;
             pattern.anchor = Some(if is_before { SignAnchor::Before } else { SignAnchor::Behind });
             pattern.digits_at_sign = pattern.before;

@@ -74,6 +74,10 @@ pub(super) const KERNELS: &[KernelRow] = &[
         "width_bucket(float8,float8,float8,int4)",
         ScalarKernel::partial(|values, _| float_bucket(values)),
     ),
+    (
+        "width_bucket(numeric,numeric,numeric,int4)",
+        ScalarKernel::partial(|values, _| numeric_bucket(values)),
+    ),
 ];
 
 /// Returns the kernel of an operator on exact numbers.
@@ -151,22 +155,68 @@ fn digit_groups(value: &ExactNumeric) -> i32 {
     }
 }
 
-fn float_bucket(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
-    let (operand, low, high) = (double(values, 0)?, double(values, 1)?, double(values, 2)?);
-    let count = int4(values, 3)?;
+/// Checks what both kinds of numbers have in common.
+fn check_bounds(has_nan: bool, has_endless_bound: bool, is_empty: bool) -> Result<(), ValueError> {
     let refused = |message: &str| Err(ValueError::bucket_argument(message));
-    if count <= 0 {
-        return refused("count must be greater than zero");
-    }
-    if operand.is_nan() || low.is_nan() || high.is_nan() {
+    if has_nan {
         return refused("operand, lower bound, and upper bound cannot be NaN");
     }
-    if low.is_infinite() || high.is_infinite() {
+    if has_endless_bound {
         return refused("lower and upper bounds must be finite");
     }
-    if low == high {
+    if is_empty {
         return refused("lower bound cannot equal upper bound");
     }
+    Ok(())
+}
+
+/// Returns the number of buckets of a call.
+fn bucket_count(values: &[SqlValue]) -> Result<i32, ValueError> {
+    let count = int4(values, 3)?;
+    if count <= 0 {
+        return Err(ValueError::bucket_argument("count must be greater than zero"));
+    }
+    Ok(count)
+}
+
+/// Returns the bucket behind the last one.
+fn bucket_above(count: i32) -> Result<SqlValue, ValueError> {
+    let above = count.checked_add(1).ok_or_else(|| ValueError::range_of("integer"))?;
+    Ok(SqlValue::Integer(above))
+}
+
+fn numeric_bucket(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
+    let (operand, low, high) = (numeric(values, 0)?, numeric(values, 1)?, numeric(values, 2)?);
+    let count = bucket_count(values)?;
+    let has_nan = operand.is_nan() || low.is_nan() || high.is_nan();
+    check_bounds(has_nan, !low.is_finite() || !high.is_finite(), low == high)?;
+    let (is_before, is_behind) = if low < high {
+        (operand < low, operand >= high)
+    } else {
+        (operand > low, operand <= high)
+    };
+    if is_before {
+        return Ok(SqlValue::Integer(0));
+    }
+    if is_behind {
+        return bucket_above(count);
+    }
+    let (part, whole) = if low < high {
+        (operand.subtract(low)?, high.subtract(low)?)
+    } else {
+        (low.subtract(operand)?, low.subtract(high)?)
+    };
+    let buckets = ExactNumeric::from_scaled(count.into(), 0)?;
+    let quotient = part.multiply(&buckets)?.divide(&whole)?;
+    let one = ExactNumeric::from_scaled(1, 0)?;
+    quotient.add(&one)?.floor()?.to_i32().map(SqlValue::Integer)
+}
+
+fn float_bucket(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
+    let (operand, low, high) = (double(values, 0)?, double(values, 1)?, double(values, 2)?);
+    let count = bucket_count(values)?;
+    let has_nan = operand.is_nan() || low.is_nan() || high.is_nan();
+    check_bounds(has_nan, low.is_infinite() || high.is_infinite(), low == high)?;
     let is_up = low < high;
     let (is_before, is_behind) =
         if is_up { (operand < low, operand >= high) } else { (operand > low, operand <= high) };
@@ -174,8 +224,7 @@ fn float_bucket(values: &[SqlValue]) -> Result<SqlValue, ValueError> {
         return Ok(SqlValue::Integer(0));
     }
     if is_behind {
-        let above = count.checked_add(1).ok_or_else(|| ValueError::range_of("integer"))?;
-        return Ok(SqlValue::Integer(above));
+        return bucket_above(count);
     }
     let (part, whole) =
         if is_up { (operand - low, high - low) } else { (low - operand, low - high) };

@@ -48,16 +48,6 @@ pub(super) const KERNELS: &[KernelRow] = &[
         "like_escape(text,text)",
         ScalarKernel::partial(|values, _| with_backslashes(text(values, 0)?, text(values, 1)?)),
     ),
-    (
-        "similar_to_escape(text)",
-        ScalarKernel::partial(|values, _| similar(text(values, 0)?, Some('\\'))),
-    ),
-    (
-        "similar_to_escape(text,text)",
-        ScalarKernel::partial(|values, _| {
-            similar(text(values, 0)?, escape_character(text(values, 1)?)?)
-        }),
-    ),
 ];
 
 /// What `_` stands for.
@@ -175,7 +165,7 @@ fn matched_rest(
 }
 
 /// Returns the escape character; `None` if there is to be none.
-fn escape_character(escape: &str) -> Result<Option<char>, ValueError> {
+pub(super) fn escape_character(escape: &str) -> Result<Option<char>, ValueError> {
     let mut letters = escape.chars();
     match (letters.next(), letters.next()) {
         (one, None) => Ok(one),
@@ -204,39 +194,5 @@ fn with_backslashes(pattern: &str, escape: &str) -> Result<SqlValue, ValueError>
         out.push(letter);
         is_escaped = false;
     }
-    text_value(out)
-}
-
-/// Makes the regular expression that a pattern of SIMILAR TO stands for.
-fn similar(pattern: &str, escape: Option<char>) -> Result<SqlValue, ValueError> {
-    let mut out = String::from("^(?:");
-    let (mut is_escaped, mut is_class) = (false, false);
-    for letter in pattern.chars() {
-        if is_escaped {
-            if letter == '"' && !is_class {
-                return Err(ValueError::not_supported("parts of patterns of SIMILAR TO"));
-            }
-            out.extend(['\\', letter]);
-            is_escaped = false;
-        } else if Some(letter) == escape {
-            is_escaped = true;
-        } else if is_class {
-            if letter == '\\' {
-                out.push('\\');
-            }
-            out.push(letter);
-            is_class = letter != ']';
-        } else {
-            is_class = letter == '[';
-            match letter {
-                '%' => out.push_str(".*"),
-                '_' => out.push('.'),
-                '(' => out.push_str("(?:"),
-                '\\' | '.' | '^' | '$' => out.extend(['\\', letter]),
-                letter => out.push(letter),
-            }
-        }
-    }
-    out.push_str(")$");
     text_value(out)
 }

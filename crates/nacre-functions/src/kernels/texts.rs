@@ -10,7 +10,7 @@ use super::letters::{lower_letter, lower_text, upper_letter, upper_text};
 use super::registry::KernelRow;
 
 /// Largest length, and number of repetitions, that is taken: what makes longer texts has to ask for
-/// memory first, which kernels do not.
+/// memory first, which kernels do not. Constants above are refused before a query runs.
 const LENGTH_MAX: i32 = 65_536;
 
 pub(super) const KERNELS: &[KernelRow] = &[
@@ -90,7 +90,7 @@ pub(super) const KERNELS: &[KernelRow] = &[
     (
         "repeat(text,int4)",
         ScalarKernel::partial(|values, _| repeated(text(values, 0)?, int4(values, 1)?))
-            .accepting(is_length_small),
+            .accepting(is_count_small),
     ),
     (
         "replace(text,text,text)",
@@ -142,21 +142,25 @@ fn padded(text: &str, length: i32, fill: &str, is_left: bool) -> Result<SqlValue
     if fill.is_empty() {
         return Ok(SqlValue::Text(text.to_owned()));
     }
-    // PostgreSQL looks at four bytes for each character.
-    if length > VALUE_BYTES_MAX / 4 {
-        return Err(too_large());
+    if length > LENGTH_MAX as usize {
+        let what = format!("texts of more than {LENGTH_MAX} characters by this function");
+        return Err(ValueError::not_supported(what));
     }
     let filler: String = fill.chars().cycle().take(length - own).collect();
     text_value(if is_left { filler + text } else { text.to_owned() + &filler })
 }
 
-/// Whether the second argument is a constant that makes no long text of a short one.
+/// Whether the second argument, if it is a constant, makes no long text of a short one.
 fn is_length_small(constants: &[Option<&SqlValue>]) -> bool {
     match constants.get(1) {
         Some(Some(SqlValue::Integer(length))) => *length <= LENGTH_MAX,
-        Some(Some(value)) => value.is_null(),
-        _ => false,
+        _ => true,
     }
+}
+
+/// As [`is_length_small`], of constants alone: how long a result is depends on the text, too.
+fn is_count_small(constants: &[Option<&SqlValue>]) -> bool {
+    constants.get(1).is_some_and(Option::is_some) && is_length_small(constants)
 }
 
 fn repeated(text: &str, count: i32) -> Result<SqlValue, ValueError> {

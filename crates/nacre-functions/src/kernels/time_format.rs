@@ -7,7 +7,7 @@ use super::arguments::{interval, text, text_value, timestamp};
 use super::datetimes::local;
 use super::registry::KernelRow;
 use super::template::{LetterCase, OrdinalSuffix, TemplateField, TemplatePart, parse_template};
-use super::{KernelFunction, ScalarKernel};
+use super::{KernelContext, ScalarKernel};
 
 pub(super) const MONTHS: [&str; 12] = [
     "January",
@@ -35,82 +35,85 @@ const DAY_MICROS: i64 = 86_400_000_000;
 pub(super) const KERNELS: &[KernelRow] = &[
     (
         "to_char(timestamp,text)",
-        of_constant_pattern(
-            |values, _| {
-                let moment = timestamp(values, 0)?;
-                let fields = ClockFields::of_timestamp(moment, None);
-                formatted(moment.is_finite().then_some(fields), text(values, 1)?)
-            },
-            |constants| has_parts(constants, |_| true),
-        ),
+        ScalarKernel::partial(|values, _| {
+            let moment = timestamp(values, 0)?;
+            let fields = ClockFields::of_timestamp(moment, None);
+            formatted(moment.is_finite().then_some(fields), text(values, 1)?)
+        }),
     ),
     (
         "to_char(timestamptz,text)",
-        of_constant_pattern(
-            |values, context| {
-                let moment = timestamp(values, 0)?;
-                if !moment.is_finite() {
-                    return Ok(SqlValue::Null);
-                }
-                let offset = context.settings.datetime.time_zone.offset_at(moment.0);
-                let zone = (offset.seconds_east, offset.abbreviation);
-                let fields = ClockFields::of_timestamp(local(moment, context)?, Some(zone));
-                formatted(Some(fields), text(values, 1)?)
-            },
-            |constants| has_parts(constants, |_| true),
-        ),
+        ScalarKernel::partial(|values, context| {
+            let moment = timestamp(values, 0)?;
+            if !moment.is_finite() {
+                return Ok(SqlValue::Null);
+            }
+            formatted(Some(ClockFields::of_moment(moment, context)?), text(values, 1)?)
+        }),
     ),
     (
         "to_char(interval,text)",
-        of_constant_pattern(
-            |values, _| {
-                formatted(Some(ClockFields::of_interval(interval(values, 0)?)), text(values, 1)?)
-            },
-            |constants| has_parts(constants, is_of_interval),
-        ),
+        ScalarKernel::partial(|values, _| {
+            let (interval, pattern) = (interval(values, 0)?, text(values, 1)?);
+            check_interval_pattern(pattern)?;
+            formatted(Some(ClockFields::of_interval(interval)), pattern)
+        })
+        .accepting(|constants| match constants {
+            [_, Some(SqlValue::Text(pattern))] => {
+                !template_fields(pattern).iter().any(|field| is_of_iso_week(*field))
+            }
+            _ => true,
+        }),
     ),
 ];
 
-/// Makes a kernel for patterns that are constants.
-const fn of_constant_pattern(
-    compute: KernelFunction,
-    accepts: fn(&[Option<&SqlValue>]) -> bool,
-) -> ScalarKernel {
-    ScalarKernel::partial(compute).accepting(accepts)
+fn template_fields(pattern: &str) -> Vec<TemplateField> {
+    let field = |part| match part {
+        TemplatePart::Field { field, .. } => Some(field),
+        TemplatePart::Separator(_) | TemplatePart::Text(_) => None,
+    };
+    parse_template(pattern).into_iter().filter_map(field).collect()
 }
 
-fn has_parts(constants: &[Option<&SqlValue>], is_known: fn(TemplateField) -> bool) -> bool {
-    match constants {
-        [_, Some(SqlValue::Text(pattern))] => {
-            parse_template(pattern).iter().all(|part| match part {
-                TemplatePart::Field { field, .. } => is_known(*field),
-                TemplatePart::Separator(_) | TemplatePart::Text(_) => true,
-            })
-        }
-        [_, Some(SqlValue::Null)] => true,
-        _ => false,
-    }
-}
-
-/// Whether intervals have a field. Weeks and names of months are errors of PostgreSQL's or made of
-/// days that no calendar has.
-fn is_of_interval(field: TemplateField) -> bool {
+/// Whether a field counts weeks of a calendar, which PostgreSQL makes of what an interval has for
+/// month and day.
+fn is_of_iso_week(field: TemplateField) -> bool {
     matches!(
         field,
-        TemplateField::Am
-            | TemplateField::AmDotted
-            | TemplateField::DayOfMonth
-            | TemplateField::Fraction(_)
-            | TemplateField::Hour24
-            | TemplateField::Hour12
-            | TemplateField::Minute
-            | TemplateField::Month
-            | TemplateField::Millisecond
-            | TemplateField::SecondOfDay
-            | TemplateField::Second
-            | TemplateField::Microsecond
-            | TemplateField::Year(_)
+        TemplateField::IsoYear(_) | TemplateField::IsoWeek | TemplateField::IsoDayOfYear
     )
+}
+
+/// Checks that intervals have the fields of a pattern.
+///
+/// # Errors
+/// 22007 for those of a calendar; 0A000 for weeks of one.
+fn check_interval_pattern(pattern: &str) -> Result<(), ValueError> {
+    for field in template_fields(pattern) {
+        match field {
+            TemplateField::Ad
+            | TemplateField::AdDotted
+            | TemplateField::DayName
+            | TemplateField::DayShort
+            | TemplateField::DayOfWeek
+            | TemplateField::IsoDayOfWeek
+            | TemplateField::MonthName
+            | TemplateField::MonthShort
+            | TemplateField::Offset
+            | TemplateField::Zone
+            | TemplateField::ZoneHour
+            | TemplateField::ZoneMinute => {
+                let message = "invalid format specification for an interval value";
+                let hint = "Intervals are not tied to specific calendar dates.";
+                return Err(ValueError::datetime_format(message).with_hint(hint));
+            }
+            field if is_of_iso_week(field) => {
+                return Err(ValueError::not_supported("weeks of intervals in to_char"));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// What calendar and clock show, or the parts of an interval.
@@ -141,6 +144,13 @@ impl ClockFields {
         }
     }
 
+    /// Returns what clocks of the session's zone show.
+    fn of_moment(moment: SqlTimestamp, context: &KernelContext<'_>) -> Result<Self, ValueError> {
+        let offset = context.settings.datetime.time_zone.offset_at(moment.0);
+        let zone = (offset.seconds_east, offset.abbreviation);
+        Ok(Self::of_timestamp(local(moment, context)?, Some(zone)))
+    }
+
     fn of_interval(interval: SqlInterval) -> Self {
         let months = i64::from(interval.months);
         Self {
@@ -151,6 +161,29 @@ impl ClockFields {
             date: None,
             zone: None,
         }
+    }
+
+    fn written(&self, pattern: &str) -> String {
+        let mut out = String::new();
+        for part in parse_template(pattern) {
+            match part {
+                TemplatePart::Separator(letter) | TemplatePart::Text(letter) => out.push(letter),
+                TemplatePart::Field { field, letters, fills, ordinal, .. } => {
+                    let start = out.len();
+                    let is_number = write_field(self, field, letters, fills, &mut out);
+                    if is_number && ordinal != OrdinalSuffix::None {
+                        let suffix = ordinal_letters(&out[start..]);
+                        let is_lower = ordinal == OrdinalSuffix::Lower;
+                        out.push_str(&if is_lower {
+                            suffix.to_lowercase()
+                        } else {
+                            suffix.to_owned()
+                        });
+                    }
+                }
+            }
+        }
+        out
     }
 
     fn is_before_christ(&self) -> bool {
@@ -194,7 +227,7 @@ impl ClockFields {
 
     /// Returns the number that a field of a day shows.
     fn day_number(&self, field: TemplateField) -> Option<(i64, usize)> {
-        let date = self.date?;
+        let Some(date) = self.date else { return self.span_number(field) };
         let weekday = date.weekday();
         Some(match field {
             TemplateField::Century if date.year > 0 => ((i64::from(date.year) - 1) / 100 + 1, 2),
@@ -215,6 +248,45 @@ impl ClockFields {
         })
     }
 
+    /// Returns the number that a field of a day shows of an interval, whose months have 30 days.
+    fn span_number(&self, field: TemplateField) -> Option<(i64, usize)> {
+        // PostgreSQL counts with 32 bits.
+        let days = i64::from(((self.year * 12 + self.month) * 30 + self.day) as i32);
+        Some(match field {
+            TemplateField::Century => (self.year / 100, 2),
+            TemplateField::DayOfYear => (days, 3),
+            TemplateField::Julian => (i64::from(self.julian_day() as i32), 0),
+            TemplateField::Quarter if self.month != 0 => ((self.month - 1) / 3 + 1, 1),
+            TemplateField::Week => ((days - 1) / 7 + 1, 2),
+            TemplateField::WeekOfMonth => ((self.day - 1) / 7 + 1, 1),
+            _ => return None,
+        })
+    }
+
+    /// Returns the Julian day, as PostgreSQL counts it of any year, month and day.
+    fn julian_day(&self) -> i64 {
+        let (year, month) = if self.month > 2 {
+            (self.year + 4_800, self.month + 1)
+        } else {
+            (self.year + 4_799, self.month + 13)
+        };
+        let century = year / 100;
+        year * 365 - 32_167 + year / 4 - century + century / 4 + 7_834 * month / 256 + self.day
+    }
+
+    /// Returns the Roman numeral of a month; of an interval whole years are twelve months, and
+    /// months below zero count from the end.
+    fn roman_month(&self) -> Option<&'static str> {
+        let place = match (self.month, self.date) {
+            (0, None) if self.year == 0 => return None,
+            (0, None) if self.year > 0 => 11,
+            (0, None) => 0,
+            (month, None) if month < 0 => month + 12,
+            (month, _) => month - 1,
+        };
+        ROMAN.get(usize::try_from(place).ok()?).copied()
+    }
+
     /// Returns the word that a field shows in capitals or as a name, and how many places it fills.
     fn word(&self, field: TemplateField) -> Option<(&'static str, usize)> {
         let weekday = self.date.map_or(0, CivilDate::weekday);
@@ -230,7 +302,7 @@ impl ClockFields {
             TemplateField::DayShort => (&day[..3], 0),
             TemplateField::MonthName => (month_name, 9),
             TemplateField::MonthShort => (month_name.get(..3)?, 0),
-            TemplateField::Roman => (ROMAN.get(month?)?, 4),
+            TemplateField::Roman => (self.roman_month()?, 4),
             _ => return None,
         })
     }
@@ -248,23 +320,22 @@ fn last_digits(year: i64, digits: usize) -> (i64, usize) {
 
 /// Writes fields as a pattern says; null of infinities and of an empty pattern.
 fn formatted(fields: Option<ClockFields>, pattern: &str) -> Result<SqlValue, ValueError> {
-    let Some(fields) = fields.filter(|_| !pattern.is_empty()) else { return Ok(SqlValue::Null) };
-    let mut out = String::new();
-    for part in parse_template(pattern) {
-        match part {
-            TemplatePart::Separator(letter) | TemplatePart::Text(letter) => out.push(letter),
-            TemplatePart::Field { field, letters, fills, ordinal, .. } => {
-                let start = out.len();
-                let is_number = write_field(&fields, field, letters, fills, &mut out);
-                if is_number && ordinal != OrdinalSuffix::None {
-                    let suffix = ordinal_letters(&out[start..]);
-                    let is_lower = ordinal == OrdinalSuffix::Lower;
-                    out.push_str(&if is_lower { suffix.to_lowercase() } else { suffix.to_owned() });
-                }
-            }
-        }
+    match fields.filter(|_| !pattern.is_empty()) {
+        Some(fields) => text_value(fields.written(pattern)),
+        None => Ok(SqlValue::Null),
     }
-    text_value(out)
+}
+
+/// Writes a finite moment as a pattern says.
+///
+/// # Errors
+/// 22008 for one that has no local time.
+pub(super) fn moment_text(
+    moment: SqlTimestamp,
+    pattern: &str,
+    context: &KernelContext<'_>,
+) -> Result<String, ValueError> {
+    Ok(ClockFields::of_moment(moment, context)?.written(pattern))
 }
 
 /// Returns the letters behind a number: 1ST, 2ND, 3RD, 4TH.
@@ -289,7 +360,10 @@ fn write_field(
 ) -> bool {
     if let Some((value, width)) = fields.number(field) {
         // A sign takes no place of the digits.
-        let is_day = matches!(field, TemplateField::DayOfMonth | TemplateField::DayOfYear);
+        let is_day = matches!(
+            field,
+            TemplateField::DayOfMonth | TemplateField::DayOfYear | TemplateField::Week
+        );
         let width = if fills { width + usize::from(value < 0 && !is_day) } else { 0 };
         out.push_str(&format!("{value:0width$}"));
         return true;

@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
+use nacre_functions::catalog::{FunctionEntry, OperatorEntry, Volatility};
 use nacre_functions::coercion::CoercionPathway;
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
@@ -313,6 +313,14 @@ impl ScalarExpression {
                 | ScalarKind::NullIf { .. }
                 | ScalarKind::Quantified { .. }
         )
+    }
+
+    /// Whether it calls a volatile function, itself or inside of it.
+    pub fn is_volatile(&self) -> bool {
+        self.any(&|one| match &one.kind {
+            ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
+            _ => false,
+        })
     }
 
     /// Whether this expression or one inside of it is so.

@@ -9,8 +9,8 @@ use nacre_functions::resolution::{
 };
 use nacre_syntax::SourceRange;
 use nacre_syntax::{CallArgument, CallArguments, FunctionCall, SetQuantifier};
-use nacre_types::SqlType;
 use nacre_types::catalog::{CastContext, TypeOid};
+use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
@@ -19,7 +19,8 @@ use super::scope::OuterScope;
 use super::set_functions::is_known_set;
 use super::subquery_joins::has_subquery;
 use crate::algebra::{
-    AggregateColumn, BoundAggregate, BoundSortKey, ColumnId, ScalarExpression, ScalarKind,
+    AggregateColumn, BoundAggregate, BoundSortKey, ColumnId, ConstantValue, ScalarExpression,
+    ScalarKind,
 };
 use crate::error::BindError;
 
@@ -259,10 +260,12 @@ impl Binder<'_> {
         let mut coerced = Vec::with_capacity(arguments.len());
         for (argument, oid) in arguments.into_iter().zip(parameters) {
             // `any` and the like take what there is.
-            let is_pseudo = oid == TypeOid(ANY);
-            coerced.push(match is_pseudo {
-                true => self.settle(argument)?,
-                false => self.coerce(argument, SqlType::new(oid), CastContext::Implicit, range)?,
+            coerced.push(if oid != TypeOid(ANY) {
+                self.coerce(argument, SqlType::new(oid), CastContext::Implicit, range)?
+            } else if entry.oid == TYPE_OF {
+                argument
+            } else {
+                self.settle(argument)?
             });
         }
         Ok(ChosenCall::Function(ChosenFunction { entry, arguments: coerced, result }))
@@ -348,6 +351,9 @@ pub(super) fn without_star(name: &str, range: SourceRange) -> BindError {
 /// OID of the pseudo-type `any`.
 const ANY: u32 = 2276;
 
+/// OID of `pg_typeof`, to which a literal without a type is one.
+const TYPE_OF: u32 = 1619;
+
 /// Calls a function of one value.
 pub(super) fn apply(
     chosen: ChosenFunction,
@@ -355,6 +361,12 @@ pub(super) fn apply(
 ) -> Result<ScalarExpression, BindError> {
     if chosen.entry.returns_set || chosen.entry.kind != FunctionKind::Function {
         return Err(BindError::not_supported("this kind of function", range));
+    }
+    if let (TYPE_OF, [argument]) = (chosen.entry.oid, &chosen.arguments[..])
+        && argument.sql_type.oid() == TypeOid::UNKNOWN
+    {
+        let kind = ScalarKind::Constant(ConstantValue(SqlValue::Oid(TypeOid::UNKNOWN.0)));
+        return Ok(ScalarExpression::new(kind, chosen.result, range));
     }
     Ok(call_of(chosen, range))
 }

@@ -106,11 +106,15 @@ impl Binder<'_> {
     /// Copies an operand that is compared more than once.
     ///
     /// # Errors
-    /// 54001 if the copies of the query are too many.
+    /// 54001 if the copies of the query are too many; 0A000 for volatile operands.
     pub(super) fn copy(
         &mut self,
         operand: &ScalarExpression,
     ) -> Result<ScalarExpression, BindError> {
+        if operand.is_volatile() {
+            let what = "volatile values that are compared several times";
+            return Err(BindError::not_supported(what, operand.range));
+        }
         self.copied += operand.count();
         if self.copied > EXPRESSIONS_COPIED_MAX {
             return Err(BindError::new("54001", "stack depth limit exceeded", operand.range)

@@ -20,7 +20,8 @@ use crate::algebra::{
 use crate::error::BindError;
 
 /// Functions of sets that are there.
-const SET_FUNCTIONS: [&str; 3] = ["generate_series", "unnest", "string_to_table"];
+const SET_FUNCTIONS: [&str; 5] =
+    ["generate_series", "unnest", "string_to_table", "regexp_matches", "regexp_split_to_table"];
 
 /// Whether a function gives a set of single values, and is there.
 pub(super) fn is_known_set(function: &FunctionEntry) -> bool {
@@ -107,8 +108,9 @@ impl Binder<'_> {
             let what = "subqueries in functions of sets";
             return Err(BindError::not_supported(what, argument.range));
         }
+        let is_volatile = expression.is_volatile();
         let is_same = |one: &&SetFunctionColumn| {
-            one.function.oid == function.oid && one.arguments == *arguments
+            !is_volatile && one.function.oid == function.oid && one.arguments == *arguments
         };
         let column = match functions.iter().find(is_same) {
             Some(same) => same.column,

@@ -38,6 +38,9 @@ impl Binder<'_> {
                 let nodes: Vec<_> = [source, from].into_iter().chain(length).collect();
                 self.call_nodes("substring", &nodes, place, range)
             }
+            SpecialCall::SubstringSimilar { source, pattern, escape } => {
+                self.call_nodes("substring", &[source, pattern, escape], place, range)
+            }
             SpecialCall::Overlay { source, replacement, from, length } => {
                 let nodes = [source, replacement, from].into_iter().chain(length);
                 self.call_nodes("overlay", &nodes.collect::<Vec<_>>(), place, range)

@@ -92,7 +92,8 @@ impl Binder<'_> {
         for (index, conjunct) in rest.iter_mut().enumerate() {
             self.join_within(conjunct, index > 0, &mut joins)?;
         }
-        let (rest, gates): (Vec<_>, Vec<_>) = rest.into_iter().partition(has_columns);
+        let is_of_rows = |one: &ScalarExpression| has_columns(one) || one.is_volatile();
+        let (rest, gates): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_of_rows);
         if !gates.is_empty() {
             // PostgreSQL decides them before the first row, also if there is none.
             let gate = with_filter(RelationalOperator::SingleRow, gates);

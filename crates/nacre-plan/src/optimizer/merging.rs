@@ -13,7 +13,7 @@ use std::collections::HashSet;
 
 use crate::algebra::conjuncts::{before_computed, with_computed};
 use crate::algebra::{ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression};
-use crate::properties::{is_volatile, never_fails};
+use crate::properties::never_fails;
 
 /// Expressions of columns that others are put into.
 const EXPRESSIONS_MAX: usize = 1_000;
@@ -113,7 +113,7 @@ fn split_columns(operator: RelationalOperator) -> (RelationalOperator, Vec<Compu
         return (operator, Vec::new());
     };
     // A query with volatile columns stays a query of its own in PostgreSQL.
-    let is_volatile = |one: &ComputedColumn| one.value.any(&is_volatile);
+    let is_volatile = |one: &ComputedColumn| one.value.is_volatile();
     if !is_merged(&input) || columns.iter().any(is_volatile) {
         return (RelationalOperator::Compute { input, columns }, Vec::new());
     }

@@ -217,7 +217,7 @@ pub(crate) fn is_like(operator: &OperatorEntry) -> bool {
 }
 
 /// Whether a call has a value for all arguments beside its constants, and in one statement always
-/// the same: no function that computes something is volatile.
+/// the same: volatile functions count as what may fail.
 fn is_infallible_call(oid: u32, arguments: &[ScalarExpression], with_sizes: bool) -> bool {
     let constants = arguments.iter().map(|argument| match &argument.kind {
         ScalarKind::Constant(ConstantValue(value)) => Some(value),

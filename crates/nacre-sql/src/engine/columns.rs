@@ -19,6 +19,7 @@ use datafusion::arrow::datatypes::{
 use nacre_exec::lower::{OutputForm, QueryOutput};
 use nacre_exec::vector::ResultBatch;
 use nacre_exec::vector::{BitVector, ColumnVector, VectorValues};
+use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlInterval, SqlType, SqlValue, TypeKind, ValueSettings};
 
 use super::errors::from_exec;
@@ -44,7 +45,8 @@ pub(super) fn answer_schema(
     let mut fields = Vec::with_capacity(outputs.len());
     for (output, source) in outputs.iter().zip(sources) {
         let mut field = Field::new(&output.name, arrow_type(output)?, source.is_nullable);
-        let entry = output.sql_type.entry();
+        // Clients read names of types as texts.
+        let entry = output.sql_type.entry().filter(|entry| entry.oid != TypeOid::REGTYPE);
         if let Some(entry) = entry.filter(|entry| PgType::of_field(&field).0.name != entry.name) {
             field.metadata_mut().insert(TYPE_KEY.to_owned(), entry.name.to_owned());
         }
@@ -78,6 +80,7 @@ fn arrow_type(output: &QueryOutput) -> Result<DataType> {
         TypeKind::Interval(..) => DataType::Interval(IntervalUnit::MonthDayNano),
         TypeKind::Time(_) => DataType::Time64(TimeUnit::Microsecond),
         TypeKind::Uuid
+        | TypeKind::Oid(TypeOid::REGTYPE)
         | TypeKind::Json
         | TypeKind::Name
         | TypeKind::Char

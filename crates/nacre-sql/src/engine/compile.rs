@@ -27,7 +27,7 @@ use crate::explain::PlanningTimes;
 use crate::pg_catalog::table_number;
 use crate::pg_types::{ColumnOrigin, PgType};
 use crate::planner::Planner;
-use crate::settings::{EngineChoice, ScanSettings};
+use crate::settings::{EngineChoice, ScanSettings, version_text};
 use crate::transaction::Moment;
 
 /// Most bytes of words in a text that is planned on the thread of the session; longer ones take a
@@ -275,5 +275,8 @@ fn value_settings(planner: &Planner) -> ValueSettings {
     };
     settings.datetime.now =
         SqlTimestamp::from_unix_micros(planner.settings().transaction_began()).ok();
+    settings.datetime.statement =
+        SqlTimestamp::from_unix_micros(planner.settings().statement_began()).ok();
+    settings.version = Some(version_text().into());
     settings
 }

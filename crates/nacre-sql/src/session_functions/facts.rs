@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 use crate::error::{Error, ErrorKind};
 use crate::names::{SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_types::TYPE_KEY;
-use crate::settings::{SERVER_VERSION, Settings};
+use crate::settings::{Settings, version_text};
 use crate::types::{UTC, zoned};
 
 /// Schemas that names in `search_path` may mean.
@@ -61,11 +61,6 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
     let info = settings.info();
     let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
     let database = text(&info.database);
-    let version = format!(
-        "PostgreSQL {SERVER_VERSION} on {}-{}",
-        std::env::consts::ARCH,
-        std::env::consts::OS
-    );
     let address = |of: Option<SocketAddr>| {
         ScalarValue::Utf8View(of.map(|address| address.ip().to_canonical().to_string()))
     };
@@ -75,7 +70,7 @@ pub(super) fn functions(settings: &Arc<Settings>, opened: SystemTime) -> Vec<Arc
     let opened = ScalarValue::TimestampMicrosecond(i64::try_from(opened).ok(), zone);
     let (name, inet) = (Some("name"), Some("inet"));
     let facts = [
-        ("version", text(&version), None),
+        ("version", text(&version_text()), None),
         ("current_database", database.clone(), name),
         ("current_catalog", database, name),
         ("pg_backend_pid", ScalarValue::Int32(Some(info.process_id)), None),

@@ -41,7 +41,12 @@ pub(super) enum Access {
 }
 
 /// What `server_version` and `version()` begin with: clients read the number in front.
-pub(crate) const SERVER_VERSION: &str = concat!("15.0 (Nacre ", env!("CARGO_PKG_VERSION"), ")");
+const SERVER_VERSION: &str = concat!("15.0 (Nacre ", env!("CARGO_PKG_VERSION"), ")");
+
+/// Returns what `version()` answers.
+pub(crate) fn version_text() -> String {
+    format!("PostgreSQL {SERVER_VERSION} on {}-{}", std::env::consts::ARCH, std::env::consts::OS)
+}
 
 const FLAG: Kind = Kind::Boolean;
 const TIME: Kind = integer_of(Unit::Milliseconds, 0, i32::MAX as i64);

@@ -20,7 +20,7 @@ mod values;
 
 pub(crate) use characteristics::{Characteristics, level_name};
 pub(crate) use engine_choice::EngineChoice;
-pub(crate) use known::SERVER_VERSION;
+pub(crate) use known::version_text;
 pub(crate) use scan_settings::ScanSettings;
 pub use session::{SessionInfo, SettingInfo};
 pub(crate) use statement::{SettingStatement, parse_setting, show, shown_schema};

@@ -49,4 +49,6 @@ pub struct DatetimeSettings {
     pub time_zone: TimeZoneRules,
     /// The start of the transaction, for `now` and `today`; without it those are refused.
     pub now: Option<SqlTimestamp>,
+    /// The start of the statement, for `statement_timestamp`.
+    pub statement: Option<SqlTimestamp>,
 }
