@@ -211,6 +211,11 @@ impl PushingPass<'_> {
             result: SqlType::BIGINT,
         };
         let frame = BoundWindowFrame::default_frame();
+        // Sorted rows have all their columns.
+        let operator = match order[..] {
+            [] => operator,
+            _ => RelationalOperator::Sort { input: Box::new(operator), keys: Vec::new() },
+        };
         let mut order = order;
         order.iter_mut().for_each(|key| key.value.rename(&domain));
         let numbered = RelationalOperator::Window {
