@@ -7,9 +7,10 @@ mod support;
 use std::time::{Duration, Instant};
 
 use nacre_column::CompareOp;
-use nacre_exec::ExecErrorKind;
+use nacre_exec::expression::{ArithmeticOp, ExpressionNode};
 use nacre_exec::plan::{AggregateNode, JoinNode, LimitNode, PairingKind, PlanNode, RowsNode};
-use nacre_exec::value::{ScalarValue, ValueClass};
+use nacre_exec::value::{IntLimit, ScalarValue, ValueClass};
+use nacre_exec::{ExecError, ExecErrorKind};
 use support::joins::{
     KINDS, count_and_sum, ids, join, multiples, node, numbers, one_key, store, with_remainder,
 };
@@ -55,6 +56,54 @@ fn one_partner_is_enough() {
         }
     }
     assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
+/// Keeps pairs whose build side's id, which is `column`, is `kept`; fails for `failing`.
+fn with_failing(mut joined: JoinNode, column: usize, kept: i128, failing: i128) -> PlanNode {
+    let graph = &mut joined.graph;
+    let id = graph.column(column, ValueClass::Int).unwrap();
+    let [one, kept, failing] = [1, kept, failing].map(|value| graph.int(value).unwrap());
+    let is_kept = graph.compare(CompareOp::Eq, id, kept).unwrap();
+    let is_failing = graph.compare(CompareOp::Eq, id, failing).unwrap();
+    let (minus, divided) = (ArithmeticOp::Subtract, ArithmeticOp::Divide);
+    let none = graph.arithmetic(minus, id, failing, IntLimit::BIGINT).unwrap();
+    let quotient = graph.arithmetic(divided, one, none, IntLimit::BIGINT).unwrap();
+    let fails = graph.compare(CompareOp::Eq, quotient, one).unwrap();
+    let right = graph.add(ExpressionNode::And { left: is_failing, right: fails }).unwrap();
+    let either = graph.add(ExpressionNode::Or { left: is_kept, right }).unwrap();
+    joined.predicates = vec![either];
+    node(joined)
+}
+
+#[test]
+fn no_condition_fails_behind_the_pair_that_decides() {
+    let store = store();
+    let table = ids(&store, "t", 40);
+    let scan = || scan(&table.snapshot(), &[ID], Vec::new());
+    let side = || with_remainder(scan(), 1, 1);
+    for pool in [pool(1), pool(4)] {
+        for kind in [PairingKind::Semi, PairingKind::Anti, PairingKind::Mark] {
+            for keys in [Vec::new(), one_key(1, 1)] {
+                let rows = |kept: i128, failing: i128| {
+                    let joined = join(kind, multiples(side(), 0, 9), side(), keys.clone());
+                    run(&pool, with_failing(joined, 2, kept, failing)).map(|rows| rows.len())
+                };
+                // All rows are decided by the one that comes first.
+                for (one, other) in (0..40).flat_map(|one| (0..one).map(move |other| (one, other)))
+                {
+                    let found = [rows(one, other), rows(other, one)];
+                    let errors = found.iter().filter_map(|found| found.as_ref().err());
+                    let kinds: Vec<_> = errors.map(ExecError::kind).collect();
+                    assert_eq!(kinds, [ExecErrorKind::DivisionByZero], "{kind:?} {one} {other}");
+                    let count = found.into_iter().find_map(Result::ok);
+                    let wanted = if kind == PairingKind::Anti { 0 } else { 5 };
+                    assert_eq!(count, Some(wanted), "{kind:?} {one} {other}");
+                }
+                // Nobody decides before.
+                assert!(rows(40, 7).is_err(), "{kind:?}");
+            }
+        }
+    }
 }
 
 #[test]

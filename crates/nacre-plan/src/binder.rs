@@ -30,6 +30,7 @@ mod named_arguments;
 mod operators;
 mod ordered_calls;
 mod ordering;
+mod pair_queries;
 mod parameters;
 mod predicates;
 mod proofs;

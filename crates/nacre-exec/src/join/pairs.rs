@@ -9,6 +9,11 @@
 //! partners  row 0: a b c d e f   row 1: g h        b and h satisfy the conditions
 //! rounds    0a 1g,  0b 0c 1h                       d, e and f are not looked at
 //! ```
+//!
+//! # Invariants
+//! 1. Where one partner is enough, no condition fails for a pair behind the one that decides its
+//!    row: if conditions fail for pairs of a round in which rows take several, these are put back,
+//!    and the rows of the vector take one partner in each round from then on.
 
 use super::column::NO_ROW;
 use super::plan::JoinPlan;
@@ -31,6 +36,8 @@ pub(super) struct PairCursor {
     taken: usize,
     /// Partners that a row takes in this round.
     share: usize,
+    /// Whether rows take one partner in each round.
+    is_careful: bool,
     /// Rows of which a pair satisfied the conditions.
     pub(super) matched: BitVector,
 }
@@ -57,6 +64,7 @@ impl PairCursor {
         }
         (self.at, self.taken) = (0, 0);
         self.share = if plan.needs_one_partner() { 1 } else { usize::MAX };
+        self.is_careful = false;
         self.matched.clear();
         self.matched.resize(batch.rows, false);
     }
@@ -100,10 +108,37 @@ impl PairCursor {
         if self.at < self.rows.len() {
             return;
         }
+        self.begin_round(partners);
+        if !self.is_careful {
+            self.share = self.share.saturating_mul(2);
+        }
+    }
+
+    /// Begins with the rows that need partners and have some.
+    fn begin_round(&mut self, partners: &[u32]) {
         let Self { rows, matched, .. } = self;
         rows.retain(|row| partners[usize::from(*row)] != NO_ROW && !matched.get(usize::from(*row)));
-        self.at = 0;
-        self.share = self.share.saturating_mul(2);
+        (self.at, self.taken) = (0, 0);
+    }
+
+    /// Puts pairs back for which a condition failed, if it need not have been decided for all of
+    /// them; whether it has done so.
+    fn puts_back(
+        &mut self,
+        plan: &JoinPlan,
+        error: &ExecError,
+        pairs: &PairScratch,
+        partners: &mut [u32],
+    ) -> bool {
+        if !plan.needs_one_partner() || self.share == 1 || error.of_values().is_none() {
+            return false;
+        }
+        for (row, partner) in pairs.rows.iter().zip(&pairs.partners).rev() {
+            partners[usize::from(*row)] = *partner;
+        }
+        (self.share, self.is_careful) = (1, true);
+        self.begin_round(partners);
+        true
     }
 
     /// Notes which rows have a partner.
@@ -167,7 +202,11 @@ impl PairStep<'_> {
         if let Some(residual) = &plan.residual
             && !self.pairs.rows.is_empty()
         {
-            self.select(residual, vector, interpreter)?;
+            if let Err(error) = self.select(residual, vector, interpreter) {
+                let ProbeVector { cursor, partners, .. } = vector;
+                let goes_on = cursor.puts_back(plan, &error, self.pairs, partners);
+                return if goes_on { Ok(()) } else { Err(error) };
+            }
             vector.cursor.note(self.pairs, plan.kind == PairingKind::Single)?;
         }
         if plan.ends_with_build() {

@@ -2,8 +2,9 @@
 //!
 //! # Keys that may fail
 //! PostgreSQL hashes: it computes the keys of all rows of both sides that conditions on that side
-//! alone leave, in order, up to the first null. Such keys are computed here, too, unless there is a
-//! condition on one side that PostgreSQL decides before and that is decided later here.
+//! alone leave, in order, up to the first null. Such keys are computed here, too, above those
+//! conditions. A mark join is a query that PostgreSQL runs for each row: it has no such keys, and
+//! decides what may fail for pairs.
 //!
 //! # Keys of which nulls are equal
 //! ```text
@@ -43,6 +44,8 @@ pub(super) struct SplitConditions<'e> {
     pub(super) graphs: [ExpressionGraph; 2],
     pub(super) keys: [Vec<ExpressionId>; 2],
     pub(super) keys_may_fail: bool,
+    /// Conditions on one side that leave out rows before keys are computed that may fail.
+    pub(super) before: [Vec<&'e ScalarExpression>; 2],
     pub(super) rest: PairConditions<'e>,
 }
 
@@ -55,8 +58,7 @@ struct KeyPair {
 /// Takes the keys of both sides out of conditions.
 ///
 /// # Errors
-/// Those of the keys; [`LoweringError::NotSupported`] for keys that may fail and that PostgreSQL
-/// may compute for fewer rows.
+/// Those of the keys.
 pub(super) fn split_conditions<'e, 's>(
     variant: JoinVariant,
     sides: [&'s LoweredRelation; 2],
@@ -82,10 +84,11 @@ pub(super) fn split_conditions<'e, 's>(
         }
         Ok::<_, LoweringError>(rest)
     };
-    let rest = PairConditions { on: take(conditions.on)?, above: take(conditions.above)? };
+    let mut rest = PairConditions { on: take(conditions.on)?, above: take(conditions.above)? };
     let keys_may_fail = !fallible.is_empty();
+    let mut before = <[Vec<_>; 2]>::default();
     if keys_may_fail {
-        require_decided(variant, sides, &rest)?;
+        before = take_one_sided(variant, sides, &mut rest);
     }
     let mut keys: [Vec<ExpressionId>; 2] = Default::default();
     for pair in certain.into_iter().chain(fallible) {
@@ -97,7 +100,8 @@ pub(super) fn split_conditions<'e, 's>(
             keys[side].push(key);
         }
     }
-    Ok(SplitConditions { graphs: lowerings.map(|own| own.graph), keys, keys_may_fail, rest })
+    let graphs = lowerings.map(|own| own.graph);
+    Ok(SplitConditions { graphs, keys, keys_may_fail, before, rest })
 }
 
 /// Whether all columns of a condition, of which there are some, are of a relation.
@@ -112,22 +116,27 @@ fn is_hashed(variant: JoinVariant) -> bool {
     !matches!(variant, JoinVariant::Single | JoinVariant::Mark(_))
 }
 
-/// Refuses conditions on one side that leave out rows before PostgreSQL computes keys.
-fn require_decided(
+/// Takes the conditions on one side out that leave out rows of it.
+fn take_one_sided<'e>(
     variant: JoinVariant,
     [left, right]: [&LoweredRelation; 2],
-    rest: &PairConditions<'_>,
-) -> LoweringResult<()> {
-    let is_late = |condition: &&ScalarExpression| {
-        !variant.keeps_left() && is_about(condition, left)
-            || !variant.keeps_right() && is_about(condition, right)
-    };
-    if rest.on.iter().chain(&rest.above).any(is_late) {
-        return Err(LoweringError::not_supported(
-            "joins on expressions that may fail, with conditions on one side that may fail",
-        ));
+    rest: &mut PairConditions<'e>,
+) -> [Vec<&'e ScalarExpression>; 2] {
+    let mut taken = <[Vec<_>; 2]>::default();
+    for conditions in [&mut rest.on, &mut rest.above] {
+        conditions.retain(|condition| {
+            let is_of_left = !variant.keeps_left() && is_about(condition, left);
+            let is_of_right = !variant.keeps_right() && is_about(condition, right);
+            let side = match (is_of_left, is_of_right) {
+                (true, _) => 0,
+                (false, true) => 1,
+                (false, false) => return true,
+            };
+            taken[side].push(*condition);
+            false
+        });
     }
-    Ok(())
+    taken
 }
 
 /// Computes a key where none of the keys before it is null.

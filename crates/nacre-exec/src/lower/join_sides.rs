@@ -56,16 +56,16 @@ fn collect_outputs(operator: &RelationalOperator, into: &mut HashSet<ColumnId>) 
     }
 }
 
-/// Chooses the kind of a join. The right side is built, but for semi and anti joins with keys whose
-/// left side is expected to be much smaller.
+/// Chooses the kind of a join. The right side is built, but for semi and anti joins whose left side
+/// may be and is expected to be much smaller.
 pub(super) fn pairing_kind(
     variant: JoinVariant,
     sides: [&PlanNode; 2],
-    has_keys: bool,
+    may_build_left: bool,
 ) -> PairingKind {
     let is_left_built = || {
         let [left, right] = sides.map(|side| ExpectedRows::of(side).rows);
-        has_keys && left * BUILT_RATIO_MIN <= right
+        may_build_left && left * BUILT_RATIO_MIN <= right
     };
     match variant {
         JoinVariant::Inner => PairingKind::Inner,

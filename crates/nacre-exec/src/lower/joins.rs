@@ -5,6 +5,7 @@
 //!    to `double precision`.
 //! 2. Conditions on the probe side alone that never fail are decided for its rows, once each.
 //! 3. Every other condition is evaluated for pairs. Those without columns are decided here.
+//! 4. If a condition on pairs may fail, the left side of a semi or anti join is not built.
 //!
 //! ```text
 //! t left join u on t.id = u.id and t.price < u.price     price of two and four digits
@@ -108,9 +109,15 @@ fn join_lowered(
     let partner_may_fail = partner_may_fail(variant, [&left, &right]);
     let [left, right] = with_rounded_values([left, right], &conditions.all())?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
-    let SplitConditions { graphs, keys, keys_may_fail, rest } = split;
-    refuse_guarded(right.column_may_fail && keys[1].is_empty())?;
-    let kind = pairing_kind(variant, [&left.node, &right.node], !keys[0].is_empty());
+    let SplitConditions { graphs, keys, keys_may_fail, before, rest } = split;
+    refuse_guarded(right.column_may_fail && (keys[1].is_empty() || !before[1].is_empty()))?;
+    let (left, right) = (filter(left, &before[0])?, filter(right, &before[1])?);
+    // Of rows that are built, pairs are looked at behind the one that decides.
+    let may_build_left = matches!(variant, JoinVariant::Semi | JoinVariant::Anti)
+        && !keys[0].is_empty()
+        && !keys_may_fail
+        && !is_fallible([&left, &right], &rest.on)?;
+    let kind = pairing_kind(variant, [&left.node, &right.node], may_build_left);
     let ([left_graph, right_graph], [left_keys, right_keys]) = (graphs, keys);
     let left = KeyedSide { relation: left, graph: left_graph, keys: left_keys };
     let right = KeyedSide { relation: right, graph: right_graph, keys: right_keys };
@@ -133,7 +140,9 @@ fn join_lowered(
     let mut expressions = ExpressionLowering::new(&both).above_groups(is_grouped);
     let mut predicates = Vec::with_capacity(on.len());
     for condition in on {
-        require_early(condition, &both)?;
+        if kind != PairingKind::Mark {
+            require_early(condition, &both)?;
+        }
         predicates.push(expressions.condition(condition)?);
     }
     let (graph, pairs_may_fail) = (expressions.graph, expressions.may_fail);
@@ -165,6 +174,20 @@ fn join_lowered(
     let mut joined = filter(joined, &rest.above)?;
     joined.columns.forget_rounded();
     Ok(joined)
+}
+
+/// Whether conditions on pairs may fail.
+fn is_fallible(
+    [left, right]: [&LoweredRelation; 2],
+    conditions: &[&ScalarExpression],
+) -> LoweringResult<bool> {
+    let both = pair_columns(left, right);
+    let is_grouped = left.is_grouped && right.is_grouped;
+    let mut expressions = ExpressionLowering::new(&both).above_groups(is_grouped);
+    for condition in conditions {
+        expressions.condition(condition)?;
+    }
+    Ok(expressions.may_fail)
 }
 
 fn refuse_guarded(is_guarded: bool) -> LoweringResult<()> {

@@ -2,6 +2,8 @@
 //!
 //! An operator is lowered with the columns that those above it need, so that a scan reads no other.
 
+use std::collections::HashSet;
+
 use nacre_column::CompareOp;
 use nacre_functions::catalog::FunctionEntry;
 use nacre_plan::algebra::{
@@ -273,10 +275,11 @@ fn lower_filter(
     }
     let mut wanted = needed.to_vec();
     conditions.iter().for_each(|one| collect_columns(one, &mut wanted));
-    let has_join = has_join(input);
-    let input = lower_relation(relations, input, &wanted)?;
+    let (has_join, query) = (has_join(input), input);
+    let input = lower_relation(relations, query, &wanted)?;
     // The optimizer has moved conditions on a query of groups into it if there is a join.
-    if input.column_may_fail || input.grouped_column_may_fail && !has_join {
+    let is_above = || has_join || conditions.iter().all(|one| is_above_windows(one, query));
+    if input.column_may_fail || input.grouped_column_may_fail && !is_above() {
         return Err(guarded_column());
     }
     if has_join {
@@ -289,6 +292,35 @@ fn lower_filter(
 pub(super) fn is_gate(operator: &RelationalOperator) -> bool {
     matches!(operator, RelationalOperator::Filter { input, .. }
         if **input == RelationalOperator::SingleRow)
+}
+
+/// Whether PostgreSQL decides a condition above the windows of a query: it has a column that a
+/// window makes, or one of rows that is not what all windows are partitioned by.
+fn is_above_windows(condition: &ScalarExpression, mut query: &RelationalOperator) -> bool {
+    let mut windows = Vec::new();
+    loop {
+        query = match query {
+            RelationalOperator::Compute { input, .. }
+            | RelationalOperator::Filter { input, .. }
+                if windows.is_empty() =>
+            {
+                input
+            }
+            RelationalOperator::Window { input, partition, .. } => {
+                windows.push((partition, query.own_columns()));
+                input
+            }
+            _ => break,
+        };
+    }
+    let mut rows = HashSet::new();
+    query.collect_made_columns(&mut rows);
+    let is_above = |column: &ColumnId| {
+        windows.iter().any(|(partition, results)| {
+            results.contains(column) || rows.contains(column) && !partition.contains(column)
+        })
+    };
+    condition.any(&|one| matches!(&one.kind, ScalarKind::Column(column) if is_above(column)))
 }
 
 fn has_join(operator: &RelationalOperator) -> bool {

@@ -61,7 +61,7 @@ pub(super) fn lower_windows(
         rest = others;
     }
     let own = wanted.pop().unwrap_or_default();
-    let (mut lowered, is_guarded) = lower_source(relations, below, &own, &windows)?;
+    let (mut lowered, is_guarded) = lower_source(relations, below, [needed, &own], &windows)?;
     while let (Some(node), Some(above)) = (nodes.pop(), wanted.pop()) {
         lowered = lower_node(lowered, node, &above, is_guarded)?;
     }
@@ -83,12 +83,13 @@ fn wanted_below(windows: &[NeededWindow<'_>], above: &[ColumnId]) -> Vec<ColumnI
     wanted
 }
 
-/// Lowers what windows read. Returns whether functions may read a column that may fail and that
-/// PostgreSQL computes for fewer rows: their keys are computed for all.
+/// Lowers what windows read, the columns `wanted`; of these and their results `above` are. Returns
+/// whether functions may read a column that may fail and that PostgreSQL computes for fewer rows:
+/// their keys are computed for all.
 fn lower_source(
     relations: &dyn StoredRelations,
     source: &RelationalOperator,
-    wanted: &[ColumnId],
+    [above, wanted]: [&[ColumnId]; 2],
     windows: &[NeededWindow<'_>],
 ) -> LoweringResult<(LoweredRelation, bool)> {
     let mut read = Vec::new();
@@ -100,7 +101,13 @@ fn lower_source(
         let (computed, own) = computed_columns(columns, wanted);
         let input = lower_relation(relations, input, &own)?;
         let is_guarded = input.column_may_fail;
-        return Ok((compute(input, &computed)?, is_guarded));
+        let mut lowered = compute(input, &computed)?;
+        if !is_guarded && !computed.iter().any(|one| above.contains(&one.column)) {
+            // Conditions on partitions leave out rows before.
+            lowered.grouped_column_may_fail |= lowered.column_may_fail;
+            lowered.column_may_fail = false;
+        }
+        return Ok((lowered, is_guarded));
     }
     let source = lower_relation(relations, source, wanted)?;
     let is_guarded = source.column_may_fail;

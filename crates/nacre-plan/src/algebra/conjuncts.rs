@@ -1,6 +1,6 @@
 //! Conditions as lists of what AND joins, the columns that they are about, and operators with them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use nacre_syntax::SourceRange;
 use nacre_types::SqlType;
@@ -65,6 +65,35 @@ pub(crate) fn with_filter(
     match conjunction(conditions) {
         Some(condition) => RelationalOperator::Filter { input: Box::new(input), condition },
         None => input,
+    }
+}
+
+/// Takes the conditions that have some columns out of an operator: those of its filters, and of
+/// filters on left sides of its joins that leave out rows alone.
+pub(crate) fn without_conditions(
+    operator: RelationalOperator,
+    columns: &HashSet<ColumnId>,
+    taken: &mut Vec<ScalarExpression>,
+) -> RelationalOperator {
+    match operator {
+        RelationalOperator::Filter { input, condition } => {
+            let has_column = |one: &ScalarExpression| {
+                let mut used = HashSet::new();
+                one.collect_columns(&mut used);
+                !used.is_disjoint(columns)
+            };
+            let input = without_conditions(*input, columns, taken);
+            let mut own = Vec::new();
+            split_conjunction(condition, &mut own);
+            let (found, kept) = own.into_iter().partition::<Vec<_>, _>(has_column);
+            taken.extend(found);
+            with_filter(input, kept)
+        }
+        RelationalOperator::Join { variant, left, right, condition } if !variant.keeps_right() => {
+            let left = Box::new(without_conditions(*left, columns, taken));
+            RelationalOperator::Join { variant, left, right, condition }
+        }
+        other => other,
     }
 }
 

@@ -317,10 +317,15 @@ impl ScalarExpression {
 
     /// Whether it calls a volatile function, itself or inside of it.
     pub fn is_volatile(&self) -> bool {
-        self.any(&|one| match &one.kind {
+        self.any(&Self::is_volatile_call)
+    }
+
+    /// Whether it is a call of a volatile function.
+    pub(crate) fn is_volatile_call(&self) -> bool {
+        match &self.kind {
             ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
             _ => false,
-        })
+        }
     }
 
     /// Whether this expression or one inside of it is so.

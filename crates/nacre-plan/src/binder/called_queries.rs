@@ -15,10 +15,11 @@ use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
-use super::subquery_joins::{SubqueryJoins, unordered};
+use super::pair_queries::PairQuery;
+use super::subquery_joins::{SubqueryJoins, fallible_query, unordered};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    BoundSubquery, ColumnId, ColumnRenaming, ColumnSource, CommonForm, CommonQuery,
+    BoundSubquery, CaseArm, ColumnId, ColumnRenaming, ColumnSource, CommonForm, CommonQuery,
     CommonReference, ComputedColumn, ConstantValue, JoinVariant, OutputColumn, QueryColumn,
     RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SubqueryForm,
 };
@@ -50,7 +51,11 @@ impl Binder<'_> {
     ) -> Result<ScalarKind, BindError> {
         let BoundSubquery { mut form, mut root } = subquery;
         let may_fail = !query_never_fails(&root)
-            || matches!(form, SubqueryForm::Scalar(_)) && !has_one_row_at_most(&root);
+            || match &form {
+                SubqueryForm::Scalar(_) => !has_one_row_at_most(&root),
+                SubqueryForm::Any(test) => !never_fails(test),
+                SubqueryForm::Exists => false,
+            };
         let mut outer = root.free_columns();
         if let SubqueryForm::Any(test) = &form {
             let mut made = HashSet::new();
@@ -136,14 +141,30 @@ impl Binder<'_> {
     pub(super) fn exists_where_asked(
         &mut self,
         root: RelationalOperator,
+        is_guarded: bool,
+        joins: &mut SubqueryJoins,
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
-        if own_query_never_fails(&root) {
-            return self.call_query(BoundSubquery { form: SubqueryForm::Exists, root }, range);
+        let is_alone = root.free_columns().is_empty();
+        let subquery = BoundSubquery { form: SubqueryForm::Exists, root };
+        if own_query_never_fails(&subquery.root) {
+            return self.call_query(subquery, range);
         }
-        if !root.free_columns().is_empty() || groups_may_fail(&root) {
-            return Err(BindError::not_supported("subqueries in expressions that may fail", range));
+        if !is_alone {
+            return self.test_pairs(subquery, is_guarded, joins, range);
         }
+        if groups_may_fail(&subquery.root) {
+            return Err(fallible_query(range));
+        }
+        self.exists_once(subquery.root, range)
+    }
+
+    /// Computes once whether a query has a row.
+    fn exists_once(
+        &mut self,
+        root: RelationalOperator,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
         let constant = |value: SqlValue, sql_type: SqlType| {
             let kind = ScalarKind::Constant(ConstantValue(value));
             ScalarExpression::new(kind, sql_type, range)
@@ -159,28 +180,105 @@ impl Binder<'_> {
         Ok(ScalarKind::Coalesce(vec![once, otherwise]))
     }
 
-    /// Returns whether a test is true for a row of a query that may fail. The rows of one without
-    /// columns of others are computed once, as PostgreSQL does for its hash table.
+    /// Returns whether a test is true for a row of a query that may fail, or by a test that may.
+    /// The rows of one without columns of others are computed once, as PostgreSQL does for its hash
+    /// table.
     ///
     /// # Errors
     /// 0A000 for others, whose rows after the one that decides may fail.
     pub(super) fn any_where_asked(
         &mut self,
-        mut test: ScalarExpression,
-        mut root: RelationalOperator,
+        subquery: BoundSubquery,
+        is_guarded: bool,
+        joins: &mut SubqueryJoins,
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
-        let refused = || BindError::not_supported("subqueries in expressions that may fail", range);
-        if !never_fails(&test) {
-            return Err(refused());
-        }
-        if !own_query_never_fails(&root) {
-            if !root.free_columns().is_empty() || !has_equalities(&test) {
-                return Err(refused());
-            }
+        let BoundSubquery { form, mut root } = subquery;
+        let SubqueryForm::Any(mut test) = form else { return Err(fallible_query(range)) };
+        if !own_query_never_fails(&root) && root.free_columns().is_empty() && has_equalities(&test)
+        {
             (root, test) = self.share_rows(root, test, range)?;
         }
-        self.call_query(BoundSubquery { form: SubqueryForm::Any(test), root }, range)
+        let is_called = never_fails(&test) && own_query_never_fails(&root);
+        let subquery = BoundSubquery { form: SubqueryForm::Any(test), root };
+        if is_called {
+            return self.call_query(subquery, range);
+        }
+        self.test_pairs(subquery, is_guarded, joins, range)
+    }
+
+    /// Has a query that may fail be decided by pairs of a row and its rows, one after the other:
+    /// for all rows, or where it is asked for.
+    pub(super) fn test_pairs(
+        &mut self,
+        subquery: BoundSubquery,
+        is_guarded: bool,
+        joins: &mut SubqueryJoins,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        let test = match subquery.form {
+            SubqueryForm::Any(test) => Some(test),
+            SubqueryForm::Exists | SubqueryForm::Scalar(_) => None,
+        };
+        let query = PairQuery::of(subquery.root, test);
+        let mut query = query.ok_or_else(|| fallible_query(range))?;
+        if query.is_hashed() {
+            if query.has_fallible_inner_key() || !own_query_never_fails(&query.root) {
+                return Err(fallible_query(range));
+            }
+            self.guard_keys(&mut query)?;
+        }
+        // The query around this one may be run for fewer rows.
+        let is_guarded =
+            is_guarded || self.query_depth > 1 || self.has_limit || !query.has_safe_rows();
+        let BoundSubquery { form, root } = query.into_subquery();
+        if is_guarded {
+            return self.call_query(BoundSubquery { form, root }, range);
+        }
+        self.join_test(form, root, joins, range)
+    }
+
+    /// Has what may fail of keys about rows outside be computed only if the query has a row, as
+    /// PostgreSQL does: those without partners have null for a key. Not of rows that may fail.
+    pub(super) fn guard_keys(&mut self, query: &mut PairQuery) -> Result<(), BindError> {
+        if !own_query_never_fails(&query.root) || query.fallible_outer_keys().is_empty() {
+            return Ok(());
+        }
+        let rows = query.own_rows();
+        let (copy, _) = rows.with_new_columns(&mut self.columns);
+        let range = query.fallible_outer_keys()[0].range;
+        let exists = self.exists_once(copy, range)?;
+        for key in query.fallible_outer_keys() {
+            let (sql_type, range) = (key.sql_type, key.range);
+            let condition = ScalarExpression::new(exists.clone(), SqlType::BOOLEAN, range);
+            let arms = vec![CaseArm { condition, result: key.clone() }];
+            let kind = ScalarKind::Case { arms, otherwise: None };
+            *key = ScalarExpression::new(kind, sql_type, range);
+        }
+        Ok(())
+    }
+
+    /// Computes what may fail of keys about rows outside as columns of all these, as PostgreSQL
+    /// does to look into its hash table.
+    pub(super) fn compute_keys(
+        &mut self,
+        query: &mut PairQuery,
+        joins: &mut SubqueryJoins,
+    ) -> Result<(), BindError> {
+        if !query.is_hashed() {
+            return Ok(());
+        }
+        let mut computed = Vec::new();
+        for key in query.fallible_outer_keys() {
+            let (sql_type, range) = (key.sql_type, key.range);
+            let column = self.add_query_column("key", sql_type, range)?;
+            let own = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
+            computed.push(ComputedColumn { column, value: std::mem::replace(key, own) });
+        }
+        if !computed.is_empty() {
+            joins.compute(computed);
+        }
+        Ok(())
     }
 
     /// Has the rows of a query be computed once; returns what reads them, and the test of these.

@@ -18,7 +18,7 @@ use super::Binder;
 use super::scope::{Scope, ScopeColumn};
 use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression};
 use crate::error::BindError;
-use crate::properties::{is_volatile, never_fails, query_never_fails};
+use crate::properties::{never_fails, query_never_fails};
 
 /// What an item of FROM may see of the others.
 pub(super) struct FromPlace {
@@ -90,7 +90,7 @@ fn is_expanded_row(right: &RelationalOperator) -> bool {
 /// Whether a right side is columns and conditions above an operator without columns of the left
 /// side.
 fn is_plain_join(right: &RelationalOperator) -> bool {
-    let is_steady = || !right.expressions().into_iter().any(|one| one.any(&is_volatile));
+    let is_steady = || !right.expressions().into_iter().any(|one| one.is_volatile());
     match right {
         RelationalOperator::Compute { input, .. } | RelationalOperator::Filter { input, .. } => {
             is_steady() && is_plain_join(input)
@@ -103,7 +103,7 @@ fn is_plain_join(right: &RelationalOperator) -> bool {
 fn below_outputs(operator: &RelationalOperator) -> Option<&RelationalOperator> {
     match operator {
         RelationalOperator::Compute { input, columns } => {
-            let is_steady = columns.iter().all(|one| !one.value.any(&is_volatile));
+            let is_steady = columns.iter().all(|one| !one.value.is_volatile());
             is_steady.then_some(())?;
             below_outputs(input)
         }

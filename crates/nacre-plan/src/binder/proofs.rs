@@ -22,6 +22,9 @@ const ROWS_MAX: i128 = 1 << 60;
 /// Functions that count rows.
 const COUNTING_FUNCTIONS: [&str; 5] = ["count", "row_number", "rank", "dense_rank", "ntile"];
 
+/// The one of them that is null for a null.
+const NULLABLE_COUNT: &str = "ntile";
+
 /// The least and the greatest value that an expression may have.
 #[derive(Clone, Copy, Debug)]
 struct ProvenRange {
@@ -111,6 +114,16 @@ pub(super) fn counts_rows(expression: &ScalarExpression) -> bool {
     match &expression.kind {
         ScalarKind::Aggregate(call) => is_counting(call.function),
         ScalarKind::Window { call, .. } => is_counting(call.function),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a call that counts rows and is never null.
+pub(super) fn is_row_count(expression: &ScalarExpression) -> bool {
+    let is_total = |function: &FunctionEntry| function.name != NULLABLE_COUNT;
+    match &expression.kind {
+        ScalarKind::Aggregate(call) => counts_rows(expression) && is_total(call.function),
+        ScalarKind::Window { call, .. } => counts_rows(expression) && is_total(call.function),
         _ => false,
     }
 }

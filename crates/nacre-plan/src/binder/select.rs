@@ -15,7 +15,7 @@ use super::expressions::ExpressionPlace;
 use super::grouping::BoundGrouping;
 use super::labels::output_name;
 use super::ordering::{BoundSortItem, SelectOrder, SortValue};
-use super::proofs::counts_rows;
+use super::proofs::{counts_rows, is_row_count};
 use super::scope::{Scope, ScopeColumn};
 use super::subquery_joins::{has_subquery, may_find_more};
 use super::windows::{BoundWindow, WrittenWindow};
@@ -210,7 +210,7 @@ impl Binder<'_> {
         self.columns.add(QueryColumn {
             name: name.to_owned(),
             sql_type: value.sql_type,
-            is_nullable: true,
+            is_nullable: !is_row_count(value),
             source: if counts_rows(value) {
                 ColumnSource::RowCount
             } else {

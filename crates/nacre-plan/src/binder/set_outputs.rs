@@ -22,7 +22,7 @@ use super::ordering::{BoundSortItem, SortValue};
 use super::select::BoundTarget;
 use crate::algebra::{RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
-use crate::properties::{is_volatile, never_fails};
+use crate::properties::never_fails;
 
 impl Binder<'_> {
     /// Expands the functions of sets among the outputs and keys of a SELECT.
@@ -49,7 +49,7 @@ impl Binder<'_> {
         }
         let mut beside: Vec<_> = beside.into_iter().filter(|value| !never_fails(value)).collect();
         let is_above = !is_sorted_first && are_sets_within(&sets);
-        if let Some(value) = beside.iter().find(|value| !is_above && value.any(&is_volatile)) {
+        if let Some(value) = beside.iter().find(|value| !is_above && value.is_volatile()) {
             let what = "random values beside functions of sets";
             return Err(BindError::not_supported(what, value.range));
         }

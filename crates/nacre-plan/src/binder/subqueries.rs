@@ -17,7 +17,7 @@ use super::scope::{Scope, ScopeColumn, require_columns};
 use super::sharing::SharedQuery;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
-use crate::properties::{has_open_order, is_volatile, never_fails};
+use crate::properties::{has_open_order, never_fails};
 
 /// Queries that one may be made of, with those of WITH as often as they are read: names that are
 /// read twice, by others that are read twice, double with each level.
@@ -147,7 +147,8 @@ impl Binder<'_> {
         };
         let names = &table.columns;
         require_columns("WITH query", &table.name, bound.1.len(), names, table.name.range)?;
-        let may_differ = bound.0.any_expression(&is_volatile) || has_open_order(&bound.0);
+        let may_differ =
+            bound.0.any_expression(&ScalarExpression::is_volatile_call) || has_open_order(&bound.0);
         let place = self.with_place(table);
         self.uses.note_query(place, table, &bound.0, may_differ);
         let shared = self.share_query(table, &bound);

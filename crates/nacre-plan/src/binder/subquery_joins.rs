@@ -18,10 +18,18 @@
 //! case when a > 0 then (q) end     left join (min(x), count(*) of q), x if the count is 1 at most
 //! ```
 //!
+//! # Queries that may fail
+//! PostgreSQL makes a join as those of FROM of EXISTS and NOT EXISTS about rows outside, and of IN
+//! about none, that are whole conditions of WHERE: so is it here, above all other conditions. Else
+//! it runs the query for each row that asks, until a row of it decides. A mark join does the same
+//! if all rows ask, and what may fail are conditions on pairs ([`super::pair_queries`]).
+//!
 //! # Invariants
 //! 1. No other query that may fail is joined, since joins may run it for rows that PostgreSQL would
 //!    not: it is called ([`super::called_queries`]), or refused.
-//! 2. A second row of a scalar query is an error for rows that reach it alone.
+//! 2. Conditions that may fail are decided for no pair behind the one that decides a row, and of a
+//!    query without rows for none at all.
+//! 3. A second row of a scalar query is an error for rows that reach it alone.
 
 use std::collections::HashSet;
 
@@ -31,8 +39,11 @@ use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
 use super::folding::decided_value;
+use super::pair_queries::{PairQuery, ask_for_parts};
 use super::{Binder, COLUMNS_MAX};
-use crate::algebra::conjuncts::{has_columns, split_conjunction, with_computed, with_filter};
+use crate::algebra::conjuncts::{
+    conjunction, has_columns, split_conjunction, with_computed, with_filter,
+};
 use crate::algebra::{
     AggregateColumn, BoundAggregate, BoundSubquery, CaseArm, ColumnId, ColumnSource, CommonForm,
     CommonQuery, ComputedColumn, ConstantValue, JoinVariant, OnceReference, QueryColumn,
@@ -40,9 +51,15 @@ use crate::algebra::{
 };
 use crate::error::BindError;
 use crate::properties::{
-    constant_count, has_exactly_one_row, has_one_row_at_most, has_open_order, never_fails,
-    own_query_never_fails, query_never_fails,
+    constant_count, has_exactly_one_row, has_fixed_count, has_one_row_at_most, has_open_order,
+    never_fails, own_query_never_fails, query_never_fails,
 };
+
+/// A semi or anti join with a query that may fail.
+struct LateReducer {
+    variant: JoinVariant,
+    query: PairQuery,
+}
 
 /// Rows that expressions are evaluated for, with what their queries have been joined to.
 pub(super) struct SubqueryJoins {
@@ -64,6 +81,7 @@ impl Binder<'_> {
     ) -> Result<RelationalOperator, BindError> {
         let mut joins = SubqueryJoins::new(root);
         for expression in expressions {
+            ask_for_parts(expression);
             self.join_within(expression, false, &mut joins)?;
         }
         Ok(joins.root)
@@ -76,18 +94,22 @@ impl Binder<'_> {
     pub(super) fn filter_rows(
         &mut self,
         root: RelationalOperator,
-        condition: ScalarExpression,
+        mut condition: ScalarExpression,
     ) -> Result<RelationalOperator, BindError> {
         if !has_subquery(&condition) {
             return Ok(RelationalOperator::Filter { input: Box::new(root), condition });
         }
+        ask_for_parts(&mut condition);
         let mut conjuncts = Vec::new();
         split_conjunction(condition, &mut conjuncts);
-        let (mut others, plain): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(has_subquery);
+        let (others, plain): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(has_subquery);
         let mut joins = SubqueryJoins::new(with_filter(root, plain));
-        let mut rest = Vec::new();
-        for conjunct in others.drain(..) {
-            rest.extend(self.reduce_rows(conjunct, &mut joins)?);
+        let (mut rest, mut reducers) = (Vec::new(), Vec::new());
+        for conjunct in others {
+            match LateReducer::of(&conjunct) {
+                Some(reducer) => reducers.push(reducer),
+                None => rest.extend(self.reduce_rows(conjunct, &mut joins)?),
+            }
         }
         for (index, conjunct) in rest.iter_mut().enumerate() {
             self.join_within(conjunct, index > 0, &mut joins)?;
@@ -99,7 +121,15 @@ impl Binder<'_> {
             let gate = with_filter(RelationalOperator::SingleRow, gates);
             joins.join(JoinVariant::Semi, gate, None);
         }
-        Ok(with_filter(joins.root, rest))
+        let mut joins = SubqueryJoins::new(with_filter(joins.root, rest));
+        for LateReducer { variant, mut query } in reducers {
+            if variant == JoinVariant::Anti {
+                self.guard_keys(&mut query)?;
+            }
+            let condition = query.condition();
+            joins.join(variant, query.root, condition);
+        }
+        Ok(joins.root)
     }
 
     /// Joins a query that is a whole condition, or its opposite; returns other conditions.
@@ -132,19 +162,20 @@ impl Binder<'_> {
                 let root = unordered(subquery.root);
                 let is_possible =
                     query_never_fails(&root) || !is_negated && own_query_never_fails(&root);
-                if !is_possible {
+                if !is_possible || !never_fails(test) && !has_subquery(test) {
                     return Ok(Some(conjunct));
                 }
                 self.join_within(test, false, joins)?;
                 if !never_fails(test) {
-                    return Err(fallible_query(conjunct.range));
+                    return Ok(Some(conjunct));
                 }
+                let query = PairQuery { root, conditions: Vec::new(), test: Some(test.clone()) };
                 if is_negated {
-                    for (root, test) in self.unknown_tests(&root, test)? {
-                        joins.join(JoinVariant::Anti, root, Some(test));
+                    for (root, test) in self.unknown_tests(&query)? {
+                        joins.join(JoinVariant::Anti, root, test);
                     }
                 }
-                joins.join(variant, root, Some(test.clone()));
+                joins.join(variant, query.root, query.test);
             }
         }
         Ok(None)
@@ -191,7 +222,7 @@ impl Binder<'_> {
             SubqueryForm::Exists => {
                 let root = without_outputs(subquery.root.clone());
                 if !query_never_fails(&root) {
-                    return self.exists_where_asked(root, range);
+                    return self.exists_where_asked(root, is_guarded, joins, range);
                 }
                 self.join_test(SubqueryForm::Exists, root, joins, range)
             }
@@ -201,15 +232,20 @@ impl Binder<'_> {
             }
             SubqueryForm::Any(test) => {
                 let (root, test) = (unordered(subquery.root.clone()), test.clone());
+                let form = SubqueryForm::Any(test.clone());
                 if !never_fails(&test) || !query_never_fails(&root) {
-                    return self.any_where_asked(test, root, range);
+                    let subquery = BoundSubquery { form, root };
+                    return self.any_where_asked(subquery, is_guarded, joins, range);
                 }
-                self.join_test(SubqueryForm::Any(test), root, joins, range)
+                self.join_test(form, root, joins, range)
             }
         }
     }
 
     /// Joins whether a query has a row, or one for which a test is true; returns that.
+    ///
+    /// # Errors
+    /// 0A000 for a query that may fail otherwise than in conditions on pairs.
     pub(super) fn join_test(
         &mut self,
         form: SubqueryForm,
@@ -217,25 +253,35 @@ impl Binder<'_> {
         joins: &mut SubqueryJoins,
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
-        match form {
-            SubqueryForm::Exists | SubqueryForm::Scalar(_) => {
-                Ok(ScalarKind::Column(self.mark(without_outputs(root), None, joins)))
-            }
-            SubqueryForm::Any(test) => {
-                let unknown = self.unknown_tests(&root, &test)?;
-                let is_true = self.mark(root, Some(test.clone()), joins);
-                let mut arms = vec![arm(is_true, SqlValue::Boolean(true), range)];
-                for (root, test) in unknown {
-                    let is_unknown = self.mark(root, Some(test), joins);
-                    arms.push(arm(is_unknown, SqlValue::Null, range));
-                }
-                if arms.len() == 1 {
-                    return Ok(ScalarKind::Column(is_true));
-                }
-                let otherwise = Some(Box::new(constant(SqlValue::Boolean(false), range)));
-                Ok(ScalarKind::Case { arms, otherwise })
-            }
+        let (root, test) = match form {
+            SubqueryForm::Exists | SubqueryForm::Scalar(_) => (without_outputs(root), None),
+            SubqueryForm::Any(test) => (root, Some(test)),
+        };
+        let may_fail = !own_query_never_fails(&root) || !test.iter().all(never_fails);
+        let mut query = PairQuery { root, conditions: Vec::new(), test };
+        if may_fail {
+            let opened = PairQuery::of(query.root, query.test);
+            query = opened.ok_or_else(|| fallible_query(range))?;
+            self.compute_keys(&mut query, joins)?;
         }
+        let unknown = self.unknown_tests(&query)?;
+        let condition = query.condition();
+        let is_true = self.mark(query.root, condition, joins);
+        let mut arms = vec![arm(is_true, SqlValue::Boolean(true), range)];
+        for (root, mut test) in unknown {
+            if may_fail {
+                // All pairs of the other rows have been looked at.
+                let others = negated(column_of(is_true, range));
+                test = conjunction([others].into_iter().chain(test).collect());
+            }
+            let is_unknown = self.mark(root, test, joins);
+            arms.push(arm(is_unknown, SqlValue::Null, range));
+        }
+        if arms.len() == 1 {
+            return Ok(ScalarKind::Column(is_true));
+        }
+        let otherwise = Some(Box::new(constant(SqlValue::Boolean(false), range)));
+        Ok(ScalarKind::Case { arms, otherwise })
     }
 
     /// Joins a query that is a value, and returns that.
@@ -395,10 +441,12 @@ impl Binder<'_> {
             SubqueryForm::Exists => own_query_never_fails(&subquery.root),
             SubqueryForm::Any(test) => never_fails(test) && own_query_never_fails(&subquery.root),
         };
-        if !is_possible {
-            return Err(fallible_query(range));
-        }
-        expression.kind = self.call_query(subquery, range)?;
+        expression.kind = if is_possible {
+            self.call_query(subquery, range)?
+        } else {
+            let mut none = SubqueryJoins::new(RelationalOperator::SingleRow);
+            self.test_pairs(subquery, true, &mut none, range)?
+        };
         Ok(())
     }
 
@@ -423,11 +471,11 @@ impl Binder<'_> {
     /// null for a row; none if it never is.
     fn unknown_tests(
         &mut self,
-        root: &RelationalOperator,
-        test: &ScalarExpression,
-    ) -> Result<Vec<(RelationalOperator, ScalarExpression)>, BindError> {
+        query: &PairQuery,
+    ) -> Result<Vec<(RelationalOperator, Option<ScalarExpression>)>, BindError> {
+        let Some(test) = &query.test else { return Ok(Vec::new()) };
         // `x = y` is null if x or y is; each alone is a condition on one side of the join.
-        let conditions: Vec<ScalarExpression> = match &test.kind {
+        let tests: Vec<ScalarExpression> = match &test.kind {
             ScalarKind::Operator { operands, .. } => {
                 let nullable = operands.iter().filter(|operand| self.may_be_null(operand));
                 nullable.map(|operand| is_null(operand.clone())).collect()
@@ -435,19 +483,24 @@ impl Binder<'_> {
             _ if self.may_be_null(test) => vec![is_unknown(test.clone())],
             _ => Vec::new(),
         };
-        if !conditions.is_empty() && has_open_order(root) {
-            let what = "looking for nulls among rows that LIMIT or row numbers choose";
-            return Err(BindError::not_supported(what, test.range));
-        }
-        let mut copies = Vec::with_capacity(conditions.len());
-        for mut condition in conditions {
+        let mut copies = Vec::with_capacity(tests.len());
+        for test in tests {
+            let range = test.range;
+            if has_open_order(&query.root)
+                && !(has_fixed_count(&query.root) && query.is_outer(&test))
+            {
+                let what = "looking for nulls among rows that LIMIT or row numbers choose";
+                return Err(BindError::not_supported(what, range));
+            }
             // Copies of queries that are made of copies.
             if self.columns.len() > COLUMNS_MAX {
-                return Err(self.too_many_columns(test.range));
+                return Err(self.too_many_columns(range));
             }
-            let (copy, renaming) = root.with_new_columns(&mut self.columns);
-            condition.rename(&renaming);
-            copies.push((copy, condition));
+            let (copy, renaming) = query.root.with_new_columns(&mut self.columns);
+            let mut conditions = query.conditions.clone();
+            conditions.push(test);
+            conditions.iter_mut().for_each(|condition| condition.rename(&renaming));
+            copies.push((copy, conjunction(conditions)));
         }
         Ok(copies)
     }
@@ -470,6 +523,40 @@ impl Binder<'_> {
     }
 }
 
+impl LateReducer {
+    /// Returns the join that PostgreSQL makes of a condition with a query that may fail.
+    fn of(conjunct: &ScalarExpression) -> Option<Self> {
+        let (variant, subquery) = match &conjunct.kind {
+            ScalarKind::Subquery(subquery) => (JoinVariant::Semi, subquery),
+            ScalarKind::Not(inner) => match &inner.kind {
+                ScalarKind::Subquery(subquery) => (JoinVariant::Anti, subquery),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let is_about_outer = !subquery.root.free_columns().is_empty();
+        match &subquery.form {
+            SubqueryForm::Exists if is_about_outer => {
+                let root = without_outputs(subquery.root.clone());
+                if own_query_never_fails(&root) {
+                    return None;
+                }
+                let query = PairQuery::of(root, None).filter(PairQuery::is_join)?;
+                Some(Self { variant, query })
+            }
+            SubqueryForm::Any(test) if !is_about_outer && variant == JoinVariant::Semi => {
+                let root = unordered(subquery.root.clone());
+                if never_fails(test) || has_subquery(test) || !own_query_never_fails(&root) {
+                    return None;
+                }
+                let query = PairQuery { root, conditions: Vec::new(), test: Some(test.clone()) };
+                Some(Self { variant, query })
+            }
+            _ => None,
+        }
+    }
+}
+
 impl SubqueryJoins {
     pub(super) fn new(root: RelationalOperator) -> Self {
         Self { root, known: Vec::new() }
@@ -477,6 +564,13 @@ impl SubqueryJoins {
 
     pub(super) fn into_root(self) -> RelationalOperator {
         self.root
+    }
+
+    /// Computes columns of all rows.
+    pub(super) fn compute(&mut self, columns: Vec<ComputedColumn>) {
+        let input = std::mem::replace(&mut self.root, RelationalOperator::SingleRow);
+        let (input, keys) = (Box::new(with_computed(input, columns)), Vec::new());
+        self.root = RelationalOperator::Sort { input, keys };
     }
 
     pub(super) fn join(
@@ -512,12 +606,12 @@ fn least_function(sql_type: SqlType) -> Option<&'static FunctionEntry> {
     functions_named(name).find(|entry| entry.arguments == [oid])
 }
 
-fn fallible_query(range: SourceRange) -> BindError {
+pub(super) fn fallible_query(range: SourceRange) -> BindError {
     BindError::not_supported("subqueries in expressions that may fail", range)
 }
 
 /// Returns a query of which nothing but whether it has rows is wanted.
-fn without_outputs(root: RelationalOperator) -> RelationalOperator {
+pub(super) fn without_outputs(root: RelationalOperator) -> RelationalOperator {
     match root {
         RelationalOperator::Sort { input, .. } | RelationalOperator::Compute { input, .. } => {
             without_outputs(*input)
@@ -550,9 +644,17 @@ fn constant(value: SqlValue, range: SourceRange) -> ScalarExpression {
     ScalarExpression::new(kind, SqlType::BOOLEAN, range)
 }
 
+fn column_of(column: ColumnId, range: SourceRange) -> ScalarExpression {
+    ScalarExpression::new(ScalarKind::Column(column), SqlType::BOOLEAN, range)
+}
+
 fn arm(condition: ColumnId, result: SqlValue, range: SourceRange) -> CaseArm {
-    let condition = ScalarExpression::new(ScalarKind::Column(condition), SqlType::BOOLEAN, range);
-    CaseArm { condition, result: constant(result, range) }
+    CaseArm { condition: column_of(condition, range), result: constant(result, range) }
+}
+
+fn negated(operand: ScalarExpression) -> ScalarExpression {
+    let range = operand.range;
+    ScalarExpression::new(ScalarKind::Not(Box::new(operand)), SqlType::BOOLEAN, range)
 }
 
 fn is_null(operand: ScalarExpression) -> ScalarExpression {

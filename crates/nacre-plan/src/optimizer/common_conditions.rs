@@ -19,7 +19,7 @@ use crate::algebra::{
     ColumnId, ColumnRenaming, CommonForm, CommonQuery, RelationalOperator, ScalarExpression,
     ScalarKind, ScannedColumn,
 };
-use crate::properties::{is_volatile, may_move};
+use crate::properties::may_move;
 
 /// Expressions of the conditions on a column.
 const EXPRESSIONS_MAX: usize = 1_000;
@@ -36,7 +36,9 @@ pub(super) fn wanted_rows<'p>(
     index: usize,
     readers: impl Iterator<Item = &'p RelationalOperator>,
 ) -> Vec<ScalarExpression> {
-    if query.form != CommonForm::Rows || query.root.any_expression(&is_volatile) {
+    if query.form != CommonForm::Rows
+        || query.root.any_expression(&ScalarExpression::is_volatile_call)
+    {
         return Vec::new();
     }
     let mut references = Vec::new();

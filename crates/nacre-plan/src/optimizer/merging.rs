@@ -6,13 +6,21 @@
 //! Filter [b > 0 and x < 3] <- Compute [x]   is   Compute [x] <- Filter [b > 0 and 1 / a < 3]
 //! ```
 //!
+//! So are the conditions of queries within expressions that have such columns of rows outside: they
+//! become conditions of the semi, anti or mark join.
+//!
 //! Columns of a side that a join fills up with nulls stay where they are, and so do those below
 //! groups, sorts and limits, which are queries of their own in PostgreSQL.
 
 use std::collections::HashSet;
 
-use crate::algebra::conjuncts::{before_computed, with_computed};
-use crate::algebra::{ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression};
+use crate::algebra::conjuncts::{
+    before_computed, conjunction, has_columns, split_conjunction, with_computed, with_filter,
+    without_conditions,
+};
+use crate::algebra::{
+    ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
 use crate::properties::never_fails;
 
 /// Expressions of columns that others are put into.
@@ -43,8 +51,30 @@ fn merge_into_filter(input: RelationalOperator, condition: ScalarExpression) -> 
         let input = Box::new(with_computed(below, raised));
         return RelationalOperator::Filter { input, condition };
     };
-    let filtered = RelationalOperator::Filter { input: Box::new(below), condition: merged };
+    let mut conditions = Vec::new();
+    split_conjunction(merged, &mut conditions);
+    let is_gate = |one: &ScalarExpression| below != RelationalOperator::SingleRow && is_gate(one);
+    let (gates, kept): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_gate);
+    let filtered = with_filter(with_gates(below, gates), kept);
     with_computed(filtered, raised)
+}
+
+/// Whether a condition is about nothing but queries that are computed once.
+fn is_gate(condition: &ScalarExpression) -> bool {
+    !has_columns(condition) && condition.any(&|one| matches!(one.kind, ScalarKind::Once(_)))
+}
+
+/// Has conditions without columns be decided before the first row, also if there is none.
+fn with_gates(
+    operator: RelationalOperator,
+    conditions: Vec<ScalarExpression>,
+) -> RelationalOperator {
+    if conditions.is_empty() {
+        return operator;
+    }
+    let gate = with_filter(RelationalOperator::SingleRow, conditions);
+    let (left, right) = (Box::new(operator), Box::new(gate));
+    RelationalOperator::Join { variant: JoinVariant::Semi, left, right, condition: None }
 }
 
 fn merge_into_columns(
@@ -73,6 +103,12 @@ fn merge_into_join(
     if !variant.keeps_right() {
         let (below, own) = split_columns(left);
         left = below;
+        if !variant.has_right() {
+            let made = own.iter().map(|one| one.column).collect();
+            let mut conditions = condition.into_iter().collect();
+            right = without_conditions(right, &made, &mut conditions);
+            condition = conjunction(conditions);
+        }
         let seen = right.free_columns();
         if is_mergeable(&own, condition.as_ref(), &seen) {
             raised.extend(own);

@@ -5,13 +5,15 @@
 //! (customer join orders) semi join big      customer join (orders semi join big)
 //! ```
 //!
-//! Those that leave most rows stay above: there are fewer rows there (TPC-H Q21).
+//! Those that leave most rows stay above: there are fewer rows there (TPC-H Q21). So do those whose
+//! conditions may fail.
 
 use std::collections::HashSet;
 
 use super::estimate::RowEstimator;
 use super::statistics::RelationStatistics;
 use crate::algebra::{ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression};
+use crate::properties::never_fails;
 
 /// The part of an input's rows that such a join leaves at most to be moved there.
 const LEFT_MAX: f64 = 0.45;
@@ -55,7 +57,9 @@ impl ReducerPass<'_> {
                 let used = columns_of_left(&right, condition.as_ref());
                 let reducer = ReducingJoin { variant, right, condition };
                 match sole_leaf(&left, &used) {
-                    Some(leaf) if self.is_strong(leaf, &reducer) => reducer.reduce(*left, &used),
+                    Some(leaf) if reducer.may_move() && self.is_strong(leaf, &reducer) => {
+                        reducer.reduce(*left, &used)
+                    }
                     _ => reducer.join(*left),
                 }
             }
@@ -79,6 +83,11 @@ struct ReducingJoin {
 }
 
 impl ReducingJoin {
+    /// Whether it may look at rows that joins would have left out.
+    fn may_move(&self) -> bool {
+        self.condition.iter().all(never_fails)
+    }
+
     fn join(self, left: RelationalOperator) -> RelationalOperator {
         let Self { variant, right, condition } = self;
         RelationalOperator::Join { variant, left: Box::new(left), right, condition }

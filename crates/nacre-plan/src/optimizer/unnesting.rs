@@ -18,8 +18,9 @@
 //!
 //! # Invariants
 //! 1. What no way is known for stays dependent: right and full joins of dependent sides.
-//! 2. Only queries that never fail are joined to expressions, so they may be evaluated for more
-//!    rows. Those that are called may fail: they are evaluated for domains alone.
+//! 2. Only queries that never fail, but in conditions of their joins, are joined to expressions, so
+//!    they may be evaluated for more rows. Those that are called may fail: they are evaluated for
+//!    domains alone. Conditions of a join that may fail are its last ones.
 //! # Source
 //! Neumann, Kemper: "Unnesting arbitrary queries", BTW 2015; Neumann: "Improving unnesting of
 //! complex queries", BTW 2025.
@@ -36,6 +37,7 @@ use crate::algebra::{
     ColumnId, ColumnSource, ComputedColumn, JoinVariant, QueryColumn, QueryColumns,
     RelationalOperator, ScalarExpression,
 };
+use crate::properties::never_fails;
 use nacre_types::SqlType;
 
 /// For which rows right sides are evaluated.
@@ -131,6 +133,9 @@ impl DependentJoin {
     fn into_join(self) -> RelationalOperator {
         let Self { variant, left, right, conditions, above, .. } = self;
         let (left, right) = (Box::new(left), Box::new(right));
+        let (mut conditions, fallible): (Vec<_>, Vec<_>) =
+            conditions.into_iter().partition(never_fails);
+        conditions.extend(fallible);
         let condition = conjunction(conditions);
         let join = RelationalOperator::Join { variant, left, right, condition };
         above.into_iter().fold(join, with_computed)

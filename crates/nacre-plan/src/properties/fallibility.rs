@@ -181,14 +181,6 @@ fn is_infallible(expression: &ScalarExpression, rule: FallibilityRule) -> bool {
     !rule.counts_constants && is_constant_folded(expression)
 }
 
-/// Whether an expression calls a volatile function itself.
-pub(crate) fn is_volatile(expression: &ScalarExpression) -> bool {
-    match &expression.kind {
-        ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
-        _ => false,
-    }
-}
-
 /// Whether an operator is a comparison that never fails.
 pub(crate) fn is_comparison(operator: &OperatorEntry) -> bool {
     let unknown = [None, None];

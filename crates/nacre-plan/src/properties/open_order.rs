@@ -15,6 +15,17 @@ pub(crate) fn has_open_order(operator: &RelationalOperator) -> bool {
     is_open || operator.inputs().into_iter().any(has_open_order)
 }
 
+/// Whether a query has the same number of rows each time, whichever these are.
+pub(crate) fn has_fixed_count(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::Compute { input, .. }
+        | RelationalOperator::Sort { input, .. }
+        | RelationalOperator::Window { input, .. }
+        | RelationalOperator::Limit { input, .. } => has_fixed_count(input),
+        other => !has_open_order(other),
+    }
+}
+
 /// Whether the results of a function depend on the order of peers.
 fn tells_peers_apart(one: &WindowColumn) -> bool {
     let is_of_peers = match one.call.function.kind {

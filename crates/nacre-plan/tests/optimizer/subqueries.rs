@@ -51,6 +51,68 @@ fn not_in_looks_for_nulls_where_there_may_be_some() {
 }
 
 #[test]
+fn what_may_fail_is_decided_for_pairs() {
+    // A join as those of FROM, above the other conditions.
+    assert_plan(
+        "select 1 from a where exists (select 1 from b where b.k = a.k + 1 and b.y = a.y) \
+         and (a.x = 1 or exists (select 1 from c where c.k = a.k))",
+        "((a mark c on c.k = a.k)[(a.x = 1 or exists)] semi b on b.y = a.y and b.k = a.k + 1)",
+    );
+    assert_plan(
+        "select 1 from a where k + 1 in (select x from b where b.y = 1)",
+        "(a semi b[b.y = 1] on a.k + 1 = b.x)",
+    );
+    // Queries that PostgreSQL runs for each row.
+    assert_plan(
+        "select 1 from a where k + 1 in (select k from b where b.y = a.y)",
+        "(a mark b on b.y = a.y and a.k + 1 = b.k)[exists]",
+    );
+    let sql =
+        "select 1 from a where k + 1 not in (select x * 2 from b where b.y = a.y and b.x > 7)";
+    let plan = text(&tables().optimized(sql));
+    let joins = "((a mark b[b.x > 7] on b.y = a.y and a.k + 1 = b.x * 2) mark b[b.x > 7] \
+                 on not exists and b.y = a.y and b.x * 2 is null)[not Case";
+    assert!(plan.starts_with(joins), "{plan}");
+    // The conditions below a query that is joined to another one within.
+    assert_plan(
+        "select 1 from a where exists (select 1 from b where b.y = a.y \
+         and exists (select 1 from c where c.k = b.k + 1))",
+        "(a semi (b semi c on c.k = b.k + 1) on b.y = a.y)",
+    );
+    // Rows put together are asked one after the other.
+    assert_plan(
+        "select 1 from a where not exists (select 1 from b where b.k = a.k \
+         union all select 1 from b where b.x = a.x and b.y < a.y * 2)",
+        "((a anti b on b.k = a.k) anti b on b.x = a.x and b.y < a.y * 2)",
+    );
+    // Keys that may fail look into a hash table.
+    assert_plan(
+        "select exists (select 1 from b where b.k = a.k + 1) from a",
+        "(a mark b on b.k = key)",
+    );
+}
+
+#[test]
+fn joins_whose_conditions_may_fail_stay_above_others() {
+    assert_plan(
+        "select 1 from a, b where a.k = b.k and exists (select 1 from c where c.k = b.x + 1)",
+        "((a * b on a.k = b.k) semi c on c.k = b.x + 1)",
+    );
+}
+
+#[test]
+fn counts_are_never_null() {
+    assert_plan(
+        "select 1 from a where k not in (select count(*) from b where b.y = a.y group by b.x)",
+        "(a anti group(b) on a.k = count and b.y = a.y)",
+    );
+    assert_plan(
+        "select 1 from a where x not in (select row_number() over (order by k) from b)",
+        "((a anti window(b) on a.x is null) anti window(b) on a.x = row_number)",
+    );
+}
+
+#[test]
 fn scalar_queries_are_groups_that_are_joined() {
     assert_plan("select 1 from a where x > (select max(x) from b)", "(a * group(b) on a.x > max)");
     assert_plan(

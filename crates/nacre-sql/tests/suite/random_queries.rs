@@ -179,16 +179,30 @@ impl QueryMaker {
         let alias = aliases[self.below(aliases.len())].clone();
         let (key, op) = (self.pick(&["k", "id", "w"]), self.pick(&["=", "<>", "<", ">="]));
         let not = self.pick(&["", "not "]);
-        match self.below(6) {
+        let operand = self.sum(&alias, key);
+        match self.below(8) {
             0 | 1 => format!("{not}exists ({})", self.inner_query(aliases, "k", false)),
-            2 | 3 => {
-                format!("{alias}.{key} {not}in ({})", self.inner_query(aliases, key, false))
-            }
+            2 | 3 => format!("{operand} {not}in ({})", self.inner_query(aliases, key, false)),
             4 => {
                 let word = self.pick(&["any", "all"]);
-                format!("{alias}.{key} {op} {word} ({})", self.inner_query(aliases, key, false))
+                format!("{operand} {op} {word} ({})", self.inner_query(aliases, key, false))
             }
-            _ => format!("{alias}.{key} {op} ({})", self.inner_query(aliases, key, true)),
+            5 => format!(
+                "case when {alias}.o then {not}exists ({}) else {alias}.k > 2 end",
+                self.inner_query(aliases, "k", false)
+            ),
+            _ => format!("{operand} {op} ({})", self.inner_query(aliases, key, true)),
+        }
+    }
+
+    /// A column, or a sum or product of it, which might be too large: then a query with it may
+    /// fail.
+    fn sum(&mut self, alias: &str, column: &str) -> String {
+        let number = 1 + self.below(4);
+        match self.below(6) {
+            0 => format!("{alias}.{column} + {number}"),
+            1 => format!("{alias}.{column} * {number}"),
+            _ => format!("{alias}.{column}"),
         }
     }
 
@@ -202,7 +216,11 @@ impl QueryMaker {
             let outer = aliases[self.below(aliases.len())].clone();
             let op = self.pick(&["=", "=", "=", "<", "<>"]);
             let key = self.pick(&["k", "id", "s", "w", "day"]);
-            conditions.push(format!("{inner}.{key} {op} {outer}.{key}"));
+            let [own, other] = match key {
+                "s" | "day" => [format!("{inner}.{key}"), format!("{outer}.{key}")],
+                _ => [self.sum(&inner, key), self.sum(&outer, key)],
+            };
+            conditions.push(format!("{own} {op} {other}"));
         }
         if self.is_in(1, 2) {
             conditions.push(self.condition(&own, 1));
@@ -211,8 +229,12 @@ impl QueryMaker {
             true => String::new(),
             false => format!(" where {}", conditions.join(" and ")),
         };
+        let value = match column {
+            "k" | "id" | "w" => self.sum(&inner, column),
+            _ => format!("{inner}.{column}"),
+        };
         match self.below(6) {
-            0 if !is_scalar => format!("select distinct {inner}.{column} from {from}{filter}"),
+            0 if !is_scalar => format!("select distinct {value} from {from}{filter}"),
             1 if !is_scalar => format!(
                 "select {inner}.{column} from {from}{filter} group by {inner}.{column} \
                  having count(*) > 1"
@@ -223,7 +245,7 @@ impl QueryMaker {
             3 => format!("select count({inner}.{column}) from {from}{filter}"),
             4 => format!("select avg({inner}.{column}) from {from}{filter}"),
             _ if is_scalar => format!("select max({inner}.{column}) from {from}{filter}"),
-            _ => format!("select {inner}.{column} from {from}{filter}"),
+            _ => format!("select {value} from {from}{filter}"),
         }
     }
 

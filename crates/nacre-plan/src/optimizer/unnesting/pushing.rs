@@ -27,7 +27,7 @@ use crate::algebra::{
     ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
     SetInput, SetVariant, WindowColumn,
 };
-use crate::properties::{constant_count, has_open_order, is_volatile, never_fails};
+use crate::properties::{constant_count, has_open_order, never_fails};
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
 /// larger ones what only leaves out rows is left away; more values do no harm.
@@ -78,7 +78,7 @@ struct PushedOperator {
 impl PushingPass<'_> {
     /// Whether the left side has the same rows each time.
     fn is_possible(&self) -> bool {
-        !self.source.any_expression(&is_volatile)
+        !self.source.any_expression(&ScalarExpression::is_volatile_call)
             && !has_open_order(&self.source)
             && count_operators(&self.source) <= DOMAIN_OPERATORS_MAX
     }
@@ -207,6 +207,11 @@ impl PushingPass<'_> {
             result: SqlType::BIGINT,
         };
         let frame = BoundWindowFrame::default_frame();
+        // Sorted rows have all their columns.
+        let operator = match order[..] {
+            [] => operator,
+            _ => RelationalOperator::Sort { input: Box::new(operator), keys: Vec::new() },
+        };
         let mut order = order;
         order.iter_mut().for_each(|key| key.value.rename(&domain));
         let numbered = RelationalOperator::Window {
