@@ -137,15 +137,8 @@ fn join_lowered(
         build = first_row(build)?;
     }
     let both = pair_columns(&probe, &build);
-    let mut expressions = ExpressionLowering::new(&both).above_groups(is_grouped);
-    let mut predicates = Vec::with_capacity(on.len());
-    for condition in on {
-        if kind != PairingKind::Mark {
-            require_early(condition, &both)?;
-        }
-        predicates.push(expressions.condition(condition)?);
-    }
-    let (graph, pairs_may_fail) = (expressions.graph, expressions.may_fail);
+    let PairPredicates { graph, predicates, may_fail: pairs_may_fail } =
+        pair_predicates(kind, &on, &both, is_grouped)?;
     let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
     let own_may_fail = keys_may_fail || pairs_may_fail || is_error || partner_may_fail;
     let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
@@ -174,6 +167,30 @@ fn join_lowered(
     let mut joined = filter(joined, &rest.above)?;
     joined.columns.forget_rounded();
     Ok(joined)
+}
+
+/// Conditions on pairs, lowered.
+struct PairPredicates {
+    graph: ExpressionGraph,
+    predicates: Vec<ExpressionId>,
+    may_fail: bool,
+}
+
+fn pair_predicates(
+    kind: PairingKind,
+    on: &[&ScalarExpression],
+    both: &ColumnPlaces,
+    is_grouped: bool,
+) -> LoweringResult<PairPredicates> {
+    let mut expressions = ExpressionLowering::new(both).above_groups(is_grouped);
+    let mut predicates = Vec::with_capacity(on.len());
+    for condition in on {
+        if kind != PairingKind::Mark {
+            require_early(condition, both)?;
+        }
+        predicates.push(expressions.condition(condition)?);
+    }
+    Ok(PairPredicates { graph: expressions.graph, predicates, may_fail: expressions.may_fail })
 }
 
 /// Whether conditions on pairs may fail.
