@@ -18,7 +18,7 @@
 //!
 //! # Invariants
 //! 1. A plan without joins, set operations and queries that are computed once is returned
-//!    unchanged, but for columns that may fail.
+//!    unchanged, but for columns that may fail and for conditions above others than relations.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`crate::properties`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a
@@ -131,7 +131,7 @@ fn rewrite_operator(
         outer_joins::simplify_outer_joins(&mut root);
         factoring::factor_conditions(&mut root);
         derivation::derive_conditions(&mut root);
-    } else if wanted.is_empty() {
+    } else if !has_filter_above(&root) {
         return root;
     }
     placement::place_conditions(root)
@@ -153,4 +153,15 @@ fn order_operator(
 fn has_several_inputs(operator: &RelationalOperator) -> bool {
     let inputs = operator.inputs();
     inputs.len() > 1 || inputs.into_iter().any(has_several_inputs)
+}
+
+/// Whether a condition stands above another operator than a relation.
+fn has_filter_above(operator: &RelationalOperator) -> bool {
+    let is_above = match operator {
+        RelationalOperator::Filter { input, .. } => {
+            !matches!(**input, RelationalOperator::Scan { .. })
+        }
+        _ => false,
+    };
+    is_above || operator.inputs().into_iter().any(has_filter_above)
 }

@@ -294,18 +294,19 @@ pub(super) fn is_gate(operator: &RelationalOperator) -> bool {
         if **input == RelationalOperator::SingleRow)
 }
 
-/// Whether PostgreSQL decides a condition above the windows of a query: it has a column that a
-/// window makes, or one of rows that is not what all windows are partitioned by.
+/// Whether PostgreSQL decides a condition above the windows of a query, or above its columns that
+/// are volatile: it has such a column, one that a window makes, or one of rows that is not what all
+/// windows are partitioned by.
 fn is_above_windows(condition: &ScalarExpression, mut query: &RelationalOperator) -> bool {
-    let mut windows = Vec::new();
+    let (mut windows, mut volatile) = (Vec::new(), HashSet::new());
     loop {
         query = match query {
-            RelationalOperator::Compute { input, .. }
-            | RelationalOperator::Filter { input, .. }
-                if windows.is_empty() =>
-            {
+            RelationalOperator::Compute { input, columns } if windows.is_empty() => {
+                let of_query = columns.iter().filter(|one| one.value.is_volatile());
+                volatile.extend(of_query.map(|one| one.column));
                 input
             }
+            RelationalOperator::Filter { input, .. } if windows.is_empty() => input,
             RelationalOperator::Window { input, partition, .. } => {
                 windows.push((partition, query.own_columns()));
                 input
@@ -316,9 +317,10 @@ fn is_above_windows(condition: &ScalarExpression, mut query: &RelationalOperator
     let mut rows = HashSet::new();
     query.collect_made_columns(&mut rows);
     let is_above = |column: &ColumnId| {
-        windows.iter().any(|(partition, results)| {
-            results.contains(column) || rows.contains(column) && !partition.contains(column)
-        })
+        volatile.contains(column)
+            || windows.iter().any(|(partition, results)| {
+                results.contains(column) || rows.contains(column) && !partition.contains(column)
+            })
     };
     condition.any(&|one| matches!(&one.kind, ScalarKind::Column(column) if is_above(column)))
 }
@@ -438,7 +440,8 @@ pub(super) fn computed_columns<'c>(
 }
 
 /// Appends columns. Those of groups raise their errors here: PostgreSQL computes the columns of a
-/// query with groups, which it does not merge into the outer one.
+/// query with groups, which it does not merge into the outer one. It does not merge those with a
+/// volatile column, either.
 pub(super) fn compute(
     input: LoweredRelation,
     computed: &[&ComputedColumn],
@@ -452,6 +455,7 @@ pub(super) fn compute(
         return Err(guarded_column());
     }
     let is_of_groups = input.gives_groups;
+    let is_merged = !is_of_groups && !computed.iter().any(|one| one.value.is_volatile());
     let mut expressions = ExpressionLowering::new(&input.columns).above_groups(input.is_grouped);
     let (mut outputs, mut columns) = pass_through(&mut expressions, &input.columns)?;
     for ComputedColumn { column, value } in computed {
@@ -471,8 +475,8 @@ pub(super) fn compute(
         columns,
         row_may_fail: input.row_may_fail || row_may_fail,
         is_stepwise: input.is_stepwise,
-        column_may_fail: input.column_may_fail || may_fail && !is_of_groups,
-        grouped_column_may_fail: input.grouped_column_may_fail || may_fail && is_of_groups,
+        column_may_fail: input.column_may_fail || may_fail && is_merged,
+        grouped_column_may_fail: input.grouped_column_may_fail || may_fail && !is_merged,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
         gives_groups: false,

@@ -24,12 +24,20 @@ fn plans_of_one_input_stay_as_they_are() {
     let tables = tables();
     for sql in [
         "select x from a where x / y = 1 and x = 1 and 1 = 1",
-        "select x, count(*) from a group by x having x > 1",
+        "select x, count(*) from a group by x having count(*) > 1",
         "select 1 where 1 = 0",
         "select * from (values (1), (2)) v (x) where x = 1 order by x",
     ] {
         assert_eq!(tables.optimized(sql), tables.bind(sql).unwrap());
     }
+}
+
+#[test]
+fn conditions_go_below_what_one_input_computes() {
+    assert_plan("select x, count(*) from a group by x having x > 1", "");
+    assert_plan("select * from (select x, coalesce(s, '') as c from a) q where x = 1", "");
+    assert_plan("select * from (select x, random() as r from a) q where x = 1 and r < 1", "");
+    assert_plan("select * from (select x from a limit 3) q where x = 1", "");
 }
 
 #[test]

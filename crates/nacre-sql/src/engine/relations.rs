@@ -73,11 +73,25 @@ impl<'a> SnapshotRelations<'a> {
     /// Checks that a relation may be read, by name; notes why if it may not. A view is checked
     /// with all that it reads, so that names within its query need no check.
     fn may_read(&self, schema: Option<&str>, name: &str) -> bool {
-        if !is_of_users(schema, name) {
+        if !self.is_of_users(schema, name) {
             return false;
         }
         let checked = self.acting.require_read(self.store, name);
         checked.map_err(|error| *self.refused.borrow_mut() = Some(error)).is_ok()
+    }
+
+    /// Whether a name is one of the users' schema; notes that others cannot be read here. Without a
+    /// schema, names of the catalogs come first.
+    fn is_of_users(&self, schema: Option<&str>, name: &str) -> bool {
+        let is_so = match schema {
+            Some(schema) => schema == SCHEMA,
+            None => !name.starts_with("pg_"),
+        };
+        if !is_so {
+            let what = format_args!("relation {name} in Nacre's own engine");
+            *self.refused.borrow_mut() = Some(Error::not_supported(what));
+        }
+        is_so
     }
 
     fn found(&self, name: &str) -> Option<Arc<RelationDefinition>> {
@@ -125,7 +139,7 @@ impl RelationCatalog for SnapshotRelations<'_> {
         schema: Option<&str>,
         name: &str,
     ) -> Option<Arc<RelationDefinition>> {
-        if is_of_users(schema, name) { self.found(name) } else { None }
+        if self.is_of_users(schema, name) { self.found(name) } else { None }
     }
 
     fn find_view(
@@ -136,7 +150,7 @@ impl RelationCatalog for SnapshotRelations<'_> {
     ) -> Option<Arc<ViewDefinition>> {
         let is_reachable = match reader {
             ViewReader::Query => self.may_read(schema, name),
-            ViewReader::View => is_of_users(schema, name),
+            ViewReader::View => self.is_of_users(schema, name),
         };
         // A table of the name that cannot be read now is no view.
         if !is_reachable || self.refused.borrow().is_some() {
@@ -149,14 +163,6 @@ impl RelationCatalog for SnapshotRelations<'_> {
             *self.refused.borrow_mut() = Some(Error::not_supported(what));
         }
         definition.map(Arc::new)
-    }
-}
-
-/// Whether a name is one of the users' schema. Without a schema, names of the catalogs come first.
-fn is_of_users(schema: Option<&str>, name: &str) -> bool {
-    match schema {
-        Some(schema) => schema == SCHEMA,
-        None => !name.starts_with("pg_"),
     }
 }
 
