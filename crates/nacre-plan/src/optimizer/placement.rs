@@ -16,7 +16,7 @@ use std::collections::HashMap;
 
 use super::places::{ColumnOrigins, PlaceRange};
 use crate::algebra::conjuncts::{
-    before_computed, columns_of, conjunction, split_conjunction, with_filter,
+    before_computed, columns_of, conjunction, has_columns, split_conjunction, with_filter,
 };
 use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
@@ -68,9 +68,13 @@ impl PlacementPass {
                 let mut moved = self.pending(moved);
                 moved.append(&mut pending);
                 if let RelationalOperator::Scan { .. } = *input {
-                    // What may fail comes last, for the fewest rows.
-                    let all = expressions(moved).into_iter().chain(kept);
-                    return with_filter(*input, all.collect());
+                    // What is the same for all rows comes first, what may fail last, for the
+                    // fewest rows.
+                    let is_constant =
+                        |one: &ScalarExpression| !has_columns(one) && never_fails(one);
+                    let (mut all, kept): (Vec<_>, Vec<_>) = kept.into_iter().partition(is_constant);
+                    all.extend(expressions(moved).into_iter().chain(kept));
+                    return with_filter(*input, all);
                 }
                 with_filter(self.place(*input, range.input(), moved), kept)
             }

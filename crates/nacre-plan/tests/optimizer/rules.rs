@@ -34,10 +34,16 @@ fn plans_of_one_input_stay_as_they_are() {
 
 #[test]
 fn conditions_go_below_what_one_input_computes() {
-    assert_plan("select x, count(*) from a group by x having x > 1", "");
-    assert_plan("select * from (select x, coalesce(s, '') as c from a) q where x = 1", "");
-    assert_plan("select * from (select x, random() as r from a) q where x = 1 and r < 1", "");
-    assert_plan("select * from (select x from a limit 3) q where x = 1", "");
+    assert_plan("select x, count(*) from a group by x having x > 1", "group(a[a.x > 1])");
+    assert_plan(
+        "select * from (select x, coalesce(s, '') as c from a) q where x = 1",
+        "a[a.x = 1]",
+    );
+    assert_plan(
+        "select * from (select x, random() as r from a) q where x = 1 and r < 1",
+        "a[a.x = 1][r < 1]",
+    );
+    assert_plan("select * from (select x from a limit 3) q where x = 1", "limit(a)[a.x = 1]");
 }
 
 #[test]
