@@ -12,6 +12,10 @@ use super::error::{LoweringError, LoweringResult};
 use super::row_expression::RowExpression;
 use crate::value::{ScalarValue, ValueClass};
 
+/// Calls within each other in which a constant null is looked for: each looks at all of its
+/// arguments.
+const NULL_DEPTH_MAX: usize = 3;
+
 /// Returns the value of an expression of constants; `None` if it is none, or not computed here.
 ///
 /// # Errors
@@ -33,11 +37,16 @@ pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Opt
         .map_err(|error| LoweringError::not_supported(format!("a constant that fails ({error})")))
 }
 
-/// Whether a constant null decides a call: PostgreSQL evaluates no other argument.
+/// Whether a constant null decides a call, or calls that are its arguments: PostgreSQL evaluates
+/// no other argument.
 ///
 /// # Errors
 /// [`LoweringError::NotSupported`] for another constant in it that fails.
 pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool> {
+    is_null_within(expression, NULL_DEPTH_MAX)
+}
+
+fn is_null_within(expression: &ScalarExpression, depth: usize) -> LoweringResult<bool> {
     let (is_strict, operands) = match &expression.kind {
         ScalarKind::Operator { operator, operands } => {
             let function = find_function(operator.function);
@@ -46,14 +55,24 @@ pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool
         ScalarKind::Function { function, arguments } => (function.is_strict, arguments),
         _ => return Ok(false),
     };
-    let mut has_null = false;
+    let mut is_null = false;
     for operand in operands.iter().filter(|_| is_strict) {
-        has_null |= fold_constant(operand)?.is_some_and(|value| value.is_null());
+        is_null |= match fold_constant(operand)? {
+            Some(value) => value.is_null(),
+            None => depth > 0 && has_null(operand) && is_null_within(operand, depth - 1)?,
+        };
     }
-    if has_null {
+    if is_null {
         operands.iter().try_for_each(check_constants)?;
     }
-    Ok(has_null)
+    Ok(is_null)
+}
+
+fn has_null(expression: &ScalarExpression) -> bool {
+    expression.any(&|one| match &one.kind {
+        ScalarKind::Constant(value) => value.0.is_null(),
+        _ => false,
+    })
 }
 
 /// Whether constants decide that a condition is not true.

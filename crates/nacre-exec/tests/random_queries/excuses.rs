@@ -6,11 +6,13 @@
 //!    that is computed for all rows of the items that it reads: PostgreSQL evaluates conditions of
 //!    one item before it finds that the others have no partners for its rows, and a query without
 //!    outer columns before it finds that no row needs it.
+//!    It evaluates the cheaper one of two conditions first, whichever is written first.
 //! 3. PostgreSQL fails when it plans a query over another one: it puts constants of queries in FROM
 //!    into the expressions around them and computes these, whether or not a row reaches them.
 //! 4. We fail, and have PostgreSQL's rows without an outer join: PostgreSQL leaves out one of which
 //!    no column is wanted, if it knows that it adds no rows.
-//! 5. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
+//! 5. We fail, and PostgreSQL fails so with another plan.
+//! 6. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
 //!    conditions of WHERE before those of joins, and nothing if it finds an empty item first.
 //!
 //! Of two plans of our own with different orders of joins one may fail for an expression of a query
@@ -57,16 +59,24 @@ pub(crate) fn excuse(
                 None if reads_query(query) && fails_to_plan(&text, answers.theirs, session) => {
                     Some("PostgreSQL computes a constant that no row reaches")
                 }
-                None if !has_several_sources(query) => None,
                 None => {
+                    let reason = match has_several_sources(query) {
+                        true => "PostgreSQL evaluates for rows without partners",
+                        false if text.contains(" and ") => {
+                            "PostgreSQL begins with another condition"
+                        }
+                        false => return None,
+                    };
                     let mut run = |sql: &str| answer_apart(sql, database);
-                    let fails = fails_apart(query, answers.theirs, &|_| true, &mut run);
-                    fails.then_some("PostgreSQL evaluates for rows without partners")
+                    fails_apart(query, answers.theirs, &|_| true, &mut run).then_some(reason)
                 }
             }
         }
         AnswerDifference::OurError if answers_without_join(query, answers, database) => {
             Some("PostgreSQL leaves an outer join out")
+        }
+        AnswerDifference::OurError if fails_with_a_plan(&query.text(), answers.ours, session) => {
+            Some("PostgreSQL fails with another plan")
         }
         AnswerDifference::OurError if has_no_rows(answers.theirs) && has_several_sources(query) => {
             let mut run = |sql: &str| session.answer(sql);
@@ -118,17 +128,24 @@ fn has_no_rows(answer: &QueryAnswer) -> bool {
 
 /// Whether PostgreSQL has our rows with another plan; none if it fails with all.
 fn other_plan(sql: &str, answers: &AnswerPair<'_>, session: &mut PostgresSession) -> Option<bool> {
-    PLANS.iter().find_map(|plan| {
-        session.define(plan);
-        let theirs = session.answer(sql);
-        session.define(USUAL_PLAN);
-        match theirs {
-            QueryAnswer::Rows(_) => {
-                Some(difference(answers.ours, &theirs, answers.order).is_none())
-            }
-            _ => None,
+    PLANS.iter().find_map(|plan| match answer_with_plan(plan, sql, session) {
+        theirs @ QueryAnswer::Rows(_) => {
+            Some(difference(answers.ours, &theirs, answers.order).is_none())
         }
+        _ => None,
     })
+}
+
+/// Whether PostgreSQL has this error with another plan.
+fn fails_with_a_plan(sql: &str, error: &QueryAnswer, session: &mut PostgresSession) -> bool {
+    PLANS.iter().any(|plan| is_same_error(&answer_with_plan(plan, sql, session), error))
+}
+
+fn answer_with_plan(plan: &str, sql: &str, session: &mut PostgresSession) -> QueryAnswer {
+    session.define(plan);
+    let answer = session.answer(sql);
+    session.define(USUAL_PLAN);
+    answer
 }
 
 /// Whether a query has a query or VALUES in FROM, or one of WITH.

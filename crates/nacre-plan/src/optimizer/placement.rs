@@ -89,16 +89,14 @@ impl PlacementPass {
                 with_filter(RelationalOperator::Compute { input, columns }, kept)
             }
             RelationalOperator::Aggregate { input, keys, aggregates, is_scalar } => {
-                let (moved, kept) =
-                    pending.into_iter().partition(|one| is_about_keys(&one.expression, &keys));
+                let (moved, kept) = split_by_keys(pending, &keys, &input);
                 let input = Box::new(self.place(*input, range.input(), moved));
                 let operator = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar };
                 with_filter(operator, expressions(kept))
             }
             RelationalOperator::Window { input, partition, order, functions } => {
                 // The others would see fewer rows of a partition.
-                let (moved, kept) =
-                    pending.into_iter().partition(|one| is_about_keys(&one.expression, &partition));
+                let (moved, kept) = split_by_keys(pending, &partition, &input);
                 let input = Box::new(self.place(*input, range.input(), moved));
                 let operator = RelationalOperator::Window { input, partition, order, functions };
                 with_filter(operator, expressions(kept))
@@ -248,6 +246,23 @@ fn below_compute(
         return None;
     }
     before_computed(condition, columns)
+}
+
+/// Splits conditions into those about keys alone and others. Those about keys that may fail are
+/// others: these would be computed for the condition and for the keys.
+fn split_by_keys(
+    pending: Vec<PendingCondition>,
+    keys: &[ColumnId],
+    input: &RelationalOperator,
+) -> (Vec<PendingCondition>, Vec<PendingCondition>) {
+    let may_fail = |condition: &ScalarExpression| {
+        let RelationalOperator::Compute { columns, .. } = input else { return false };
+        let used = columns_of(condition);
+        columns.iter().any(|one| used.contains(&one.column) && !never_fails(&one.value))
+    };
+    let is_moved =
+        |one: &PendingCondition| is_about_keys(&one.expression, keys) && !may_fail(&one.expression);
+    pending.into_iter().partition(is_moved)
 }
 
 /// Whether a condition is the same for all rows of a group or partition. LIKE on padded strings is
