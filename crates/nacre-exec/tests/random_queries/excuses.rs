@@ -12,7 +12,9 @@
 //! 4. We fail, and have PostgreSQL's rows without an outer join: PostgreSQL leaves out one of which
 //!    no column is wanted, if it knows that it adds no rows.
 //! 5. We fail, and PostgreSQL fails so with another plan.
-//! 6. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
+//! 6. A query that is an expression has several rows, in PostgreSQL, too, where a constant decides
+//!    that its value is not needed.
+//! 7. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
 //!    conditions of WHERE before those of joins, and nothing if it finds an empty item first.
 //!
 //! Of two plans of our own with different orders of joins one may fail for an expression of a query
@@ -83,6 +85,12 @@ pub(crate) fn excuse(
             let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
             fails.then_some("PostgreSQL finds before that there are no rows")
         }
+        AnswerDifference::OurError if has_several_rows(answers.ours) => {
+            let is_query = |part: &QueryTree| matches!(part, QueryTree::Query(..));
+            let mut run = |sql: &str| session.answer(sql);
+            let fails = fails_apart(query, answers.ours, &is_query, &mut run);
+            fails.then_some("PostgreSQL needs no value of a query of several rows")
+        }
         _ => None,
     }
 }
@@ -120,6 +128,11 @@ fn answer_apart(sql: &str, database: &RandomDatabase) -> QueryAnswer {
         QueryAnswer::NotSupported(_) => database.answer(sql, RunVariant::Plain),
         answer => answer,
     }
+}
+
+/// Whether a query as an expression had more than one row.
+fn has_several_rows(answer: &QueryAnswer) -> bool {
+    matches!(answer, QueryAnswer::Error { state, .. } if state == "21000")
 }
 
 fn has_no_rows(answer: &QueryAnswer) -> bool {
