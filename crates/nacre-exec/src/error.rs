@@ -68,7 +68,7 @@ pub enum ExecError {
     DeadlineExceeded,
     /// What a foreign function answers.
     Function {
-        sqlstate: [u8; 5],
+        sqlstate: &'static str,
         message: String,
     },
     Store(Box<nacre_store::Error>),
@@ -105,11 +105,7 @@ impl ExecError {
             ValueError::DivisionByZero(_) => Self::DivisionByZero,
             ValueError::Cardinality(_) => Self::MoreThanOneRow,
             ValueError::Internal(_) => Self::internal(message),
-            _ => {
-                let mut sqlstate = *b"XX000";
-                sqlstate.copy_from_slice(error.sql_state().as_bytes());
-                Self::Function { sqlstate, message }
-            }
+            _ => Self::Function { sqlstate: error.sql_state(), message },
         }
     }
 
@@ -120,7 +116,7 @@ impl ExecError {
             Self::DivisionByZero => Some(Self::DivisionByZero),
             Self::MoreThanOneRow => Some(Self::MoreThanOneRow),
             Self::Function { sqlstate, message } => {
-                Some(Self::Function { sqlstate: *sqlstate, message: message.clone() })
+                Some(Self::Function { sqlstate, message: message.clone() })
             }
             Self::OutOfMemory { .. }
             | Self::DiskFull { .. }

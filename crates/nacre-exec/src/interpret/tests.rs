@@ -136,7 +136,7 @@ fn twice_but_13(call: &ForeignCall<'_>, out: &mut ColumnVector) -> Result<(), Ex
         let is_active = call.active.is_none_or(|bits| bits.get(row));
         if is_active && !argument.is_null(row) && value == 13 {
             let message = "13 is refused".to_owned();
-            return Err(ExecError::Function { sqlstate: *b"22023", message });
+            return Err(ExecError::Function { sqlstate: "22023", message });
         }
         out.values.push_int(value.wrapping_mul(2));
     }

@@ -481,9 +481,7 @@ fn value_error(error: ExecError) -> ValueError {
         ExecError::DivisionByZero => return ValueError::division_by_zero(message),
         ExecError::MoreThanOneRow => return ValueError::cardinality_violation(message),
         ExecError::NumericOutOfRange { .. } => return ValueError::out_of_range(message),
-        ExecError::Function { sqlstate, message } => str::from_utf8(&sqlstate)
-            .ok()
-            .and_then(|sqlstate| ValueError::of_sql_state(sqlstate, message)),
+        ExecError::Function { sqlstate, message } => ValueError::of_sql_state(sqlstate, message),
         _ => None,
     };
     known.unwrap_or_else(|| ValueError::internal(message))

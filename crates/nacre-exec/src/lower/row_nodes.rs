@@ -216,7 +216,7 @@ pub(super) fn physical_value(
             // Of types that have a form only infinite dates and timestamps have none.
             let constant = ValueForm::of_constant(&value, sql_type);
             return constant.map(|(scalar, _)| scalar).ok_or_else(|| ExecError::Function {
-                sqlstate: *b"0A000",
+                sqlstate: "0A000",
                 message: format!("infinite values of type {sql_type} are not supported"),
             });
         }

@@ -53,22 +53,22 @@ impl ScanSample {
     /// # Errors
     /// 2202H for a part that is none of a hundred, 2202G for a null seed.
     pub(crate) fn sampler(&self) -> ExecResult<RowSampler> {
-        let fail = |sqlstate: [u8; 5], message: &str| {
+        let fail = |sqlstate: &'static str, message: &str| {
             Err(ExecError::Function { sqlstate, message: message.to_owned() })
         };
         let Some(percent) = self.percent else {
-            return fail(*b"2202H", "TABLESAMPLE parameter cannot be null");
+            return fail("2202H", "TABLESAMPLE parameter cannot be null");
         };
         let seed = match self.seed {
             SampleSeed::Random => RandomState::new().build_hasher().finish(),
             // Zeros are one.
             SampleSeed::Repeatable(Some(seed)) => (seed + 0.0).to_bits(),
             SampleSeed::Repeatable(None) => {
-                return fail(*b"2202G", "TABLESAMPLE REPEATABLE parameter cannot be null");
+                return fail("2202G", "TABLESAMPLE REPEATABLE parameter cannot be null");
             }
         };
         if !(0.0..=100.0).contains(&percent) {
-            return fail(*b"2202H", "sample percentage must be between 0 and 100");
+            return fail("2202H", "sample percentage must be between 0 and 100");
         }
         let block_rows = if self.is_of_blocks { BLOCK_ROWS } else { 1 };
         // At most the range, which has 33 bits.

@@ -37,10 +37,10 @@ impl LimitGate {
         let (mut offset, mut rows_max) = (self.offset, self.rows_max);
         if let Some(late) = &self.late {
             if let Some(value) = &late.offset {
-                offset = late_count(value, *b"2201X", "OFFSET")?.unwrap_or(0);
+                offset = late_count(value, "2201X", "OFFSET")?.unwrap_or(0);
             }
             if let Some(value) = &late.rows_max {
-                rows_max = late_count(value, *b"2201W", "LIMIT")?;
+                rows_max = late_count(value, "2201W", "LIMIT")?;
             }
         }
         Ok((offset, rows_max.map_or(u64::MAX, |rows| offset.saturating_add(rows))))
@@ -75,7 +75,7 @@ impl LimitGate {
 }
 
 /// Returns the number that a value is; `None` for a null.
-fn late_count(value: &OnceValue, sqlstate: [u8; 5], clause: &str) -> ExecResult<Option<u64>> {
+fn late_count(value: &OnceValue, sqlstate: &'static str, clause: &str) -> ExecResult<Option<u64>> {
     match value.value()? {
         ScalarValue::Null(_) => Ok(None),
         ScalarValue::Int(count) => match u64::try_from(count) {

@@ -210,7 +210,7 @@ impl<'p> RangeColumn<'p> {
             return Ok(());
         }
         let message = "timestamp out of range".to_owned();
-        Err(ExecError::Function { sqlstate: *b"22008", message })
+        Err(ExecError::Function { sqlstate: "22008", message })
     }
 
     /// Whether `head` is not before the start of the frame of `row`.

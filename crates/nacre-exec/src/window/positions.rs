@@ -58,7 +58,7 @@ pub(super) fn evaluate_position(
                 Some(position @ 1..) => pieces.nth(position as u64 - 1),
                 Some(_) => {
                     let message = "argument of nth_value must be greater than zero".to_owned();
-                    return Err(ExecError::Function { sqlstate: *b"22016", message });
+                    return Err(ExecError::Function { sqlstate: "22016", message });
                 }
                 None => None,
             },

@@ -60,7 +60,7 @@ pub(super) fn evaluate_ntile(
                 };
                 if count <= 0 {
                     let message = "argument of ntile must be greater than zero".to_owned();
-                    return Err(ExecError::Function { sqlstate: *b"22014", message });
+                    return Err(ExecError::Function { sqlstate: "22014", message });
                 }
                 let (each, larger) = (total / count, total % count);
                 let rows_max = if each == 0 { 1 } else { each + i64::from(larger > 0) };

@@ -238,7 +238,7 @@ fn lowering_answer(error: LoweringError) -> QueryAnswer {
 
 fn exec_answer(error: ExecError) -> QueryAnswer {
     let state = match (&error, error.kind()) {
-        (ExecError::Function { sqlstate, .. }, _) => String::from_utf8_lossy(sqlstate).into_owned(),
+        (ExecError::Function { sqlstate, .. }, _) => (*sqlstate).to_owned(),
         // Of more than 38 digits: PostgreSQL has the number.
         (ExecError::NumericOutOfRange { type_name: "numeric" }, _) => {
             return QueryAnswer::Unanswered;

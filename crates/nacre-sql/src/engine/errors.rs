@@ -8,12 +8,6 @@ use nacre_syntax::SourceRange;
 use crate::error::{Error, ErrorKind, position_of};
 use crate::from_store::from_store;
 
-/// Codes of errors that a function may answer with; others are of data.
-const FUNCTION_CODES: [&str; 14] = [
-    "22003", "22008", "22012", "22014", "22016", "22023", "22P02", "2201B", "2201W", "2201X",
-    "2202G", "2202H", "54000", "0A000",
-];
-
 /// Converts an error of the binder, with its place in `sql`.
 pub(super) fn from_bind(error: BindError, sql: &str) -> Error {
     let kind = match error.sql_state {
@@ -68,11 +62,7 @@ pub(super) fn from_exec(error: ExecError) -> Error {
             Error::new(ErrorKind::Cancelled, message)
         }
         ExecError::Function { sqlstate, .. } => {
-            let error = Error::new(ErrorKind::InvalidData, message);
-            match FUNCTION_CODES.into_iter().find(|code| code.as_bytes() == sqlstate) {
-                Some(code) => error.with_code(code),
-                None => error,
-            }
+            Error::new(ErrorKind::InvalidData, message).with_code(sqlstate)
         }
         _ => Error::new(ErrorKind::Internal, message),
     }
