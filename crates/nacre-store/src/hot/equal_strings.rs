@@ -102,10 +102,14 @@ mod tests {
         prop_oneof![equal, set]
     }
 
+    fn any_value() -> impl Strategy<Value = Option<Vec<u8>>> {
+        proptest::option::weighted(0.8, any_string())
+    }
+
     proptest! {
         #[test]
         fn strings_are_kept_that_match_as_values(
-            values in proptest::collection::vec(proptest::option::weighted(0.8, any_string()), 1..99),
+            values in proptest::collection::vec(any_value(), 1..99),
             restriction in any_restriction(),
             start in 0_usize..50,
         ) {

@@ -2,7 +2,8 @@
 //!
 //! Under one hold of the latch, conditions are evaluated first: on the arrays by the kernels of
 //! frozen plain blocks for runs of rows that everybody sees as they stand, on single values for
-//! rows with versions. Strings come behind numbers; equalities look at their lengths first. Only the wanted columns of the rows that match are copied.
+//! rows with versions. Strings come behind numbers; equalities look at their lengths first. Only
+//! the wanted columns of the rows that match are copied.
 //!
 //! # Source
 //! [Muehlbauer16 section 7.3] uncompressed chunks offer the scan the same interface as compressed
