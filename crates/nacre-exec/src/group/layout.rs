@@ -24,6 +24,13 @@ pub(crate) struct GroupKey {
     pub(super) null_place: (usize, u32),
 }
 
+/// A key that is a string.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StringKey<'p> {
+    pub(super) key: &'p GroupKey,
+    pub(super) offset_word: usize,
+}
+
 /// What an aggregate's state is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StateKind {
@@ -81,6 +88,11 @@ pub(crate) struct GroupPlan {
     /// Those that are compared, then those that depend on them.
     pub(super) keys: Vec<GroupKey>,
     pub(super) compared_keys: usize,
+    /// Keys that are strings, by index, and how many of them are compared: few rows have to look
+    /// at any.
+    string_keys: (Vec<usize>, usize),
+    /// Whether a state names bytes in the heap.
+    pub(super) has_heap_states: bool,
     pub(super) aggregates: Vec<GroupAggregate>,
     /// The aggregates that count distinct values, with the layout of their own tables.
     pub(super) distinct: Vec<GroupPlan>,
@@ -115,6 +127,25 @@ impl StateKind {
             | Self::ExtremeInt { .. }
             | Self::ExtremeBytes { .. }
             | Self::ExtremeExact { .. } => 3,
+        }
+    }
+
+    /// Whether it may name bytes in the heap.
+    fn is_in_heap(self) -> bool {
+        match self {
+            Self::ExtremeBytes { .. }
+            | Self::ExtremeExact { .. }
+            | Self::SumExact
+            | Self::Collected => true,
+            Self::Count
+            | Self::Distinct(_)
+            | Self::DistinctSum(_)
+            | Self::SumNarrow
+            | Self::SumWide
+            | Self::SumFloat
+            | Self::ExtremeInt { .. }
+            | Self::ExtremeFloat { .. }
+            | Self::Moments(_) => false,
         }
     }
 }
@@ -198,9 +229,14 @@ impl GroupPlan {
                 word += 1;
             }
         }
+        let strings: Vec<usize> =
+            (0..keys.len()).filter(|index| keys[*index].offset_word.is_some()).collect();
+        let compared_strings = strings.iter().filter(|index| **index < compared.len()).count();
         Ok(Self {
             keys,
             compared_keys: compared.len(),
+            string_keys: (strings, compared_strings),
+            has_heap_states: false,
             compared_words: compared_end - HASH_WORDS,
             null_word,
             dependent_words: compared_end..dependent_end,
@@ -238,6 +274,7 @@ impl GroupPlan {
             is_vector_sum_proven: fits(IntBounds::I64),
         });
         self.row_words += kind.words();
+        self.has_heap_states |= kind.is_in_heap();
         Ok(())
     }
 
@@ -289,6 +326,30 @@ impl GroupPlan {
     /// Returns the keys that follow from those.
     pub(super) fn dependents(&self) -> &[GroupKey] {
         &self.keys[self.compared_keys..]
+    }
+
+    /// Returns the keys that are strings: their bytes may lie in the heap.
+    #[inline]
+    pub(super) fn string_keys(&self) -> impl Iterator<Item = StringKey<'_>> {
+        Self::strings(&self.keys, &self.string_keys.0)
+    }
+
+    /// Returns those of them that are compared.
+    #[inline]
+    pub(super) fn compared_strings(&self) -> impl Iterator<Item = StringKey<'_>> {
+        let (strings, compared) = &self.string_keys;
+        Self::strings(&self.keys, &strings[..*compared])
+    }
+
+    #[inline]
+    fn strings<'p>(
+        keys: &'p [GroupKey],
+        indices: &'p [usize],
+    ) -> impl Iterator<Item = StringKey<'p>> {
+        indices.iter().filter_map(|index| {
+            let key = &keys[*index];
+            Some(StringKey { key, offset_word: key.offset_word? })
+        })
     }
 
     /// Returns what is known of the output columns: the keys, then those of the aggregates.

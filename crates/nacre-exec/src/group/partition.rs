@@ -6,7 +6,7 @@
 
 use super::collected::{collected_rows, put_collected};
 use super::keys::string_len;
-use super::layout::{GroupPlan, StateKind};
+use super::layout::{GroupPlan, StateKind, StringKey};
 use super::state::{exact_sum_place, put_exact_sum};
 use super::table::GroupTable;
 use crate::vector::INLINE_BYTES_MAX;
@@ -99,15 +99,16 @@ fn move_strings(
     (row, heap): (&[u64], &[u8]),
     (copy, own_heap): (&mut [u64], &mut Vec<u8>),
 ) {
-    for key in &plan.keys {
+    for StringKey { key, offset_word } in plan.string_keys() {
         let len = string_len(row[key.word]);
-        if let Some(offset_word) = key.offset_word
-            && len > INLINE_BYTES_MAX
-        {
+        if len > INLINE_BYTES_MAX {
             copy[offset_word] = own_heap.len() as u64;
             let offset = row[offset_word] as usize;
             own_heap.extend_from_slice(&heap[offset..offset + len]);
         }
+    }
+    if !plan.has_heap_states {
+        return;
     }
     for aggregate in &plan.aggregates {
         let state = &row[aggregate.word..];

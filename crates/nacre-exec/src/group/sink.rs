@@ -298,7 +298,8 @@ impl LocalGroups {
     fn find_hashed(&mut self, plan: &GroupPlan, batch: &VectorBatch) {
         let rows = batch.selected_rows();
         let is_resting = self.reduction.is_resting(rows);
-        if self.table.len() > self.groups_max || is_resting != self.has_rows {
+        // Rows of one batch at a time: more would leave the cache before they are moved.
+        if is_resting || self.has_rows || self.table.len() > self.groups_max {
             if !self.has_rows {
                 self.reduction.note_full(self.table.len());
             }
@@ -315,7 +316,7 @@ impl LocalGroups {
             return;
         }
         // Tables are often in the order of keys of theirs. Words of strings may be hashes of them.
-        let is_comparable = plan.compared().iter().all(|key| key.offset_word.is_none());
+        let is_comparable = plan.compared_strings().next().is_none();
         let mut last: Option<usize> = None;
         for_each_row(batch.rows, batch.selected_bits(), |row| {
             groups[row] = match last.replace(row) {

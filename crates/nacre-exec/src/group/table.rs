@@ -1,7 +1,7 @@
 //! A table of groups: rows of words, a heap of strings, and an index of hashes.
 
 use super::keys::{KeyWords, equal_words, put_value, string_len};
-use super::layout::{GroupPlan, HASH_WORDS};
+use super::layout::{GroupPlan, HASH_WORDS, StringKey};
 use crate::vector::{INLINE_BYTES_MAX, VectorBatch};
 
 /// Least slots of an index.
@@ -52,8 +52,7 @@ impl GroupTable {
     ) -> u32 {
         let words = keys.row(row);
         let found = self.find(plan, words, |this, group| {
-            plan.compared().iter().all(|key| {
-                let Some(offset_word) = key.offset_word else { return true };
+            plan.compared_strings().all(|StringKey { key, offset_word }| {
                 let len = string_len(words[key.word]);
                 if len <= INLINE_BYTES_MAX {
                     return true;
@@ -129,8 +128,7 @@ impl GroupTable {
         heap: &[u8],
     ) -> Result<u32, usize> {
         self.find(plan, &row[..HASH_WORDS + plan.compared_words], |this, group| {
-            plan.compared().iter().all(|key| {
-                let Some(offset_word) = key.offset_word else { return true };
+            plan.compared_strings().all(|StringKey { key, offset_word }| {
                 let len = string_len(row[key.word]);
                 if len <= INLINE_BYTES_MAX {
                     return true;
@@ -205,10 +203,8 @@ impl GroupTable {
         append: impl Fn(&super::layout::GroupKey, &mut Vec<u8>),
     ) {
         let start = group as usize * plan.row_words;
-        for key in &plan.keys {
-            if let Some(offset_word) = key.offset_word
-                && string_len(self.rows[start + key.word]) > INLINE_BYTES_MAX
-            {
+        for StringKey { key, offset_word } in plan.string_keys() {
+            if string_len(self.rows[start + key.word]) > INLINE_BYTES_MAX {
                 self.rows[start + offset_word] = self.heap.len() as u64;
                 append(key, &mut self.heap);
             }

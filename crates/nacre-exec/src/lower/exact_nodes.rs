@@ -42,8 +42,10 @@ fn each_full_row(
     out: &mut ColumnVector,
     mut work: impl FnMut(usize, &mut VectorValues) -> ExecResult<bool>,
 ) -> ExecResult<()> {
+    let has_nulls = |argument: &&&ColumnVector| argument.validity.is_some();
+    let nullable: Vec<&ColumnVector> = call.arguments.iter().filter(has_nulls).copied().collect();
     each_active_row(call, out, |row, values| {
-        let is_full = !call.arguments.iter().any(|argument| argument.is_null(row));
+        let is_full = !nullable.iter().any(|argument| argument.is_null(row));
         Ok(is_full && work(row, values)?)
     })
 }
@@ -287,6 +289,13 @@ pub(super) struct DeviationKind {
     pub(super) is_root: bool,
 }
 
+impl DeviationKind {
+    /// Returns what the squares of so many values are divided by.
+    fn divisor(self, count: i128) -> i128 {
+        if self.is_sample { count - 1 } else { count }
+    }
+}
+
 /// Adds variances or their square roots of sums, counts, and sums of squares; null of too few
 /// values.
 pub(super) fn deviation_node(
@@ -298,6 +307,9 @@ pub(super) fn deviation_node(
         let count = int(call, 1, row)?;
         if count <= i128::from(kind.is_sample) {
             return Ok(None);
+        }
+        if let Some(deviation) = small_deviation(call, row, count, kind)? {
+            return deviation.map(Some).map_err(ExecError::of_value);
         }
         let number = |argument: usize, scale: Option<u16>| match scale {
             Some(scale) => {
@@ -318,13 +330,45 @@ fn deviation(
     count: i128,
     kind: DeviationKind,
 ) -> Result<ExactNumeric, ValueError> {
-    let divisor = ExactNumeric::from(if kind.is_sample { count - 1 } else { count });
+    let divisor = ExactNumeric::from(kind.divisor(count));
     let count = ExactNumeric::from(count);
     let above = count.multiply(squares)?.subtract(&sum.multiply(sum)?)?;
+    deviation_of_quotient(&above, &count.multiply(&divisor)?, kind)
+}
+
+/// As [`deviation`], of sums and squares of decimals whose products fit 128 bits; `None` for
+/// others.
+fn small_deviation(
+    call: &ForeignCall<'_>,
+    row: usize,
+    count: i128,
+    kind: DeviationKind,
+) -> ExecResult<Option<Result<ExactNumeric, ValueError>>> {
+    let Some(scale) = kind.scale.filter(|scale| kind.squares_scale == scale.checked_mul(2)) else {
+        return Ok(None);
+    };
+    let (sum, squares) = (int(call, 0, row)?, int(call, 2, row)?);
+    let products = count.checked_mul(squares).zip(sum.checked_mul(sum));
+    let above = products.and_then(|(squares, sum)| squares.checked_sub(sum));
+    let Some((above, below)) = above.zip(count.checked_mul(kind.divisor(count))) else {
+        return Ok(None);
+    };
+    Ok(Some(
+        ExactNumeric::from_scaled(above, 2 * scale)
+            .and_then(|above| deviation_of_quotient(&above, &ExactNumeric::from(below), kind)),
+    ))
+}
+
+/// Returns the variance that a quotient is, or its square root.
+fn deviation_of_quotient(
+    above: &ExactNumeric,
+    below: &ExactNumeric,
+    kind: DeviationKind,
+) -> Result<ExactNumeric, ValueError> {
     if above.is_zero() {
         return Ok(ExactNumeric::ZERO);
     }
-    let variance = above.divide(&count.multiply(&divisor)?)?;
+    let variance = above.divide(below)?;
     match variance.scale().filter(|_| kind.is_root) {
         Some(scale) => variance.square_root(scale),
         None => Ok(variance),

@@ -44,6 +44,17 @@ const BASE: u64 = 10_000;
 const WORD_DIGITS: usize = 4;
 const WORD_UNIT: u64 = BASE.pow(WORD_DIGITS as u32);
 
+/// Powers of ten of 64 bits, those of a digit first.
+const POWERS_OF_TEN: [u64; 20] = {
+    let mut powers = [1; 20];
+    let mut exponent = 1;
+    while exponent < powers.len() {
+        powers[exponent] = powers[exponent - 1] * 10;
+        exponent += 1;
+    }
+    powers
+};
+
 /// Powers are from -4,096 to 32,767.
 const POWER_OFFSET: i32 = 8_192;
 
@@ -101,8 +112,8 @@ pub(crate) fn encode_scaled(unscaled: i128, scale: u16, out: &mut Vec<u8>) {
         0 => DIGIT_WIDTH,
         width => width,
     };
-    let unit = 10_u64.pow(last_width.into());
-    let missing = 10_u16.pow((DIGIT_WIDTH - last_width).into());
+    let unit = POWERS_OF_TEN[usize::from(last_width)];
+    let missing = POWERS_OF_TEN[usize::from(DIGIT_WIDTH - last_width)] as u16;
     let (mut rest, last) = divided(unscaled.unsigned_abs(), unit);
     // At most 39 decimal digits and three zeros: eleven digits.
     let (mut digits, mut first) = ([0_u16; 11], 10);
@@ -205,7 +216,7 @@ fn decode_number(is_negative: bool, words: &[u8], scale: u16) -> Result<ExactNum
         let unscaled = match exponent {
             // Zeros of the last digit, which are at most three.
             -3..0 => {
-                let unit = 10_u64.pow(exponent.unsigned_abs());
+                let unit = POWERS_OF_TEN[exponent.unsigned_abs() as usize];
                 Some(divided(value.unsigned_abs(), unit).0 as i128)
             }
             0.. => value.checked_mul(10_i128.pow(exponent.unsigned_abs())),

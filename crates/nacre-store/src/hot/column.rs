@@ -366,6 +366,24 @@ impl HotColumn {
         })
     }
 
+    /// Returns offset and length in the heap of all strings; none of a column of numbers. Nulls
+    /// are empty.
+    pub(super) fn string_places(&self) -> &[(u32, u32)] {
+        match &self.values {
+            HotValues::Bytes(strings) => &strings.places,
+            _ => &[],
+        }
+    }
+
+    /// Returns the string of a row; `None` of a null or a number.
+    #[inline]
+    pub(super) fn string(&self, row: usize) -> Option<&[u8]> {
+        match self.get(row) {
+            ValueRef::Bytes(value) => Some(value),
+            _ => None,
+        }
+    }
+
     /// Whether values are strings.
     pub(super) fn has_strings(&self) -> bool {
         matches!(self.values, HotValues::Bytes(_))

@@ -2,7 +2,8 @@
 //!
 //! Under one hold of the latch, conditions are evaluated first: on the arrays by the kernels of
 //! frozen plain blocks for runs of rows that everybody sees as they stand, on single values for
-//! rows with versions. Only the wanted columns of the rows that match are copied.
+//! rows with versions. Strings come behind numbers; equalities look at their lengths first. Only
+//! the wanted columns of the rows that match are copied.
 //!
 //! # Source
 //! [Muehlbauer16 section 7.3] uncompressed chunks offer the scan the same interface as compressed
@@ -14,6 +15,7 @@ use nacre_column::{ColumnBuffer, Flavour, Restriction, kernel};
 
 use crate::hot::chunk::HotChunkRef;
 use crate::hot::column::HotColumn;
+use crate::hot::equal_strings::EqualStrings;
 use crate::hot::rows::HotRows;
 use crate::value::ValueRef;
 
@@ -25,8 +27,11 @@ pub enum HotCondition<'a> {
     Predicate(&'a dyn Fn(&[u8]) -> bool),
     /// Says of the values of several rows, a bit for each, which are wanted at all. Others are left
     /// out where that costs little: not among rows with versions, and not in short runs.
-    Hint(&'a dyn Fn(&ColumnBuffer) -> Vec<u64>),
+    Hint(&'a WantedValues<'a>),
 }
+
+/// Returns a bit for each of some values.
+type WantedValues<'a> = dyn Fn(&ColumnBuffer) -> Vec<u64> + 'a;
 
 /// Rows of a run of which a hint is asked: for fewer, it costs about what it saves.
 const HINTED_ROWS_MIN: usize = 64;
@@ -50,16 +55,18 @@ impl HotCondition<'_> {
             (Self::Hint(_), _) => true,
         }
     }
-
-    fn is_hint(&self) -> bool {
-        matches!(self, Self::Hint(_))
-    }
 }
 
 /// What is read together.
 struct Matching<'m> {
     latched: &'m HotRows,
-    conditions: &'m [(usize, HotCondition<'m>)],
+    /// Restrictions on numbers.
+    numbers: Vec<(usize, &'m Restriction)>,
+    /// Equalities of strings.
+    equalities: Vec<(usize, EqualStrings<'m>)>,
+    /// Other conditions on strings.
+    strings: Vec<(usize, HotCondition<'m>)>,
+    hints: Vec<(usize, &'m WantedValues<'m>)>,
     columns: &'m [usize],
     flavour: Flavour,
     buffers: &'m mut [ColumnBuffer],
@@ -69,16 +76,31 @@ struct Matching<'m> {
     positions: Vec<u16>,
 }
 
-impl Matching<'_> {
+impl<'m> Matching<'m> {
+    /// Sorts conditions by how they are evaluated.
+    fn add_conditions(&mut self, conditions: &'m [(usize, HotCondition<'m>)]) {
+        for (column, condition) in conditions {
+            let (column, has_strings) = (*column, self.latched.column(*column).has_strings());
+            match condition {
+                HotCondition::Hint(wanted) => self.hints.push((column, *wanted)),
+                HotCondition::Restriction(restriction) if !has_strings => {
+                    self.numbers.push((column, restriction));
+                }
+                HotCondition::Restriction(restriction)
+                    if let Some(equal) = EqualStrings::of(restriction) =>
+                {
+                    self.equalities.push((column, equal));
+                }
+                _ => self.strings.push((column, *condition)),
+            }
+        }
+    }
+
     fn run(&mut self, run: Range<usize>) {
         self.left.clear();
-        for (column, condition) in self.conditions.iter().filter(|(_, one)| !one.is_hint()) {
+        for (column, restriction) in &self.numbers {
             let column = self.latched.column(*column);
-            let numbers = column.slice(run.clone());
-            let (HotCondition::Restriction(restriction), Some(numbers)) = (condition, numbers)
-            else {
-                continue;
-            };
+            let Some(numbers) = column.slice(run.clone()) else { continue };
             kernel::select_values(self.flavour, numbers, restriction, &mut self.bits);
             column.select_nulls(run.clone(), restriction, &mut self.bits);
             if self.left.is_empty() {
@@ -112,19 +134,22 @@ impl Matching<'_> {
     /// Leaves out positions, counted from `start`, whose strings do not match: they cost more than
     /// numbers, so these went first.
     fn test_strings(&mut self, start: usize) {
-        for (column, condition) in self.conditions.iter().filter(|(_, one)| !one.is_hint()) {
+        for (column, equal) in &self.equalities {
+            equal.keep_lens(self.latched.column(*column), start, &mut self.positions);
+        }
+        for (column, equal) in &self.equalities {
+            equal.keep_equal(self.latched.column(*column), start, &mut self.positions);
+        }
+        for (column, condition) in &self.strings {
             let column = self.latched.column(*column);
-            if column.has_strings() || !matches!(condition, HotCondition::Restriction(_)) {
-                let holds = |at: &u16| condition.holds(column.get(start + usize::from(*at)));
-                self.positions.retain(holds);
-            }
+            let holds = |at: &u16| condition.holds(column.get(start + usize::from(*at)));
+            self.positions.retain(holds);
         }
     }
 
     /// Leaves out positions, counted from `start`, that hints do not want.
     fn ask_hints(&mut self, start: usize) {
-        for (column, condition) in self.conditions {
-            let HotCondition::Hint(wanted) = condition else { continue };
+        for (column, wanted) in &self.hints {
             if self.positions.len() < HINTED_ROWS_MIN {
                 return;
             }
@@ -161,9 +186,12 @@ impl HotChunkRef {
         let mut buffers: Vec<ColumnBuffer> =
             columns.iter().map(|&column| ColumnBuffer::new(types[column])).collect();
         self.chunk().with(|latched| {
-            let matching = std::cell::RefCell::new(Matching {
+            let mut matching = Matching {
                 latched,
-                conditions,
+                numbers: Vec::new(),
+                equalities: Vec::new(),
+                strings: Vec::new(),
+                hints: Vec::new(),
                 columns,
                 flavour,
                 buffers: &mut buffers,
@@ -171,7 +199,9 @@ impl HotChunkRef {
                 bits: Vec::new(),
                 left: Vec::new(),
                 positions: Vec::new(),
-            });
+            };
+            matching.add_conditions(conditions);
+            let matching = std::cell::RefCell::new(matching);
             let on_run = |run: Range<usize>| matching.borrow_mut().run(run);
             latched.visit(rows, self.snapshot(), self.chunk().stamps(), on_run, |row, view| {
                 if conditions.iter().all(|(column, condition)| condition.holds(view.value(*column)))

@@ -4,11 +4,13 @@
 //! [`positions`] says where a chunk has versions at all; [`chunk`] joins them behind one latch,
 //! and [`rows`] is what a reader or writer finds there. [`frozen`] is the little that a frozen
 //! chunk needs, whose rows can only be deleted. [`list`] is the hot end of a table, [`settled`]
-//! what is copied of a chunk that is to be frozen. [`matching`] is what a scan reads.
+//! what is copied of a chunk that is to be frozen. [`matching`] is what a scan reads, and
+//! [`equal_strings`] how it compares strings.
 
 mod chunk;
 mod claim;
 mod column;
+mod equal_strings;
 mod frozen;
 mod list;
 mod matching;

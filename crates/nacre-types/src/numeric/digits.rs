@@ -29,12 +29,11 @@ pub(super) fn power_big(exponent: u32) -> BigInt {
 /// Returns the decimal digits of a number; 0 has none.
 pub(super) fn count_small(value: i128) -> usize {
     let magnitude = value.unsigned_abs();
-    match u64::try_from(magnitude) {
-        Ok(0) => 0,
-        // A logarithm of 128 bits divides.
-        Ok(magnitude) => magnitude.ilog10() as usize + 1,
-        Err(_) => magnitude.ilog10() as usize + 1,
-    }
+    // 1233 / 4096 is a little less than log10(2), so that the estimate is right or one short; a
+    // logarithm of 128 bits divides.
+    let bits = (u128::BITS - magnitude.leading_zeros()) as usize;
+    let estimate = (bits * 1_233) >> 12;
+    estimate + usize::from(magnitude > 0 && magnitude >= POWERS[estimate].unsigned_abs())
 }
 
 /// Divides; two numbers of 64 bits without a call of the library's division of 128 bits.
@@ -71,6 +70,20 @@ pub(super) fn divide_rounded(value: i128, divisor: i128) -> i128 {
     if value < 0 { quotient.wrapping_neg() } else { quotient }
 }
 
+/// Returns `value * unit / divisor`, rounded as by [`divide_rounded`], for a product that may have
+/// more than 128 bits; `None` if a part of it does not fit. `unit` is positive.
+///
+/// The quotient is multiplied by `unit`, then the rest, which is less than the divisor.
+pub(super) fn divide_product_rounded(value: i128, unit: i128, divisor: i128) -> Option<i128> {
+    let (magnitude, divisor) = (value.unsigned_abs(), divisor.unsigned_abs());
+    let quotient = divide_magnitudes(magnitude, divisor);
+    let rest = i128::try_from(magnitude - quotient * divisor).ok()?;
+    let whole = i128::try_from(quotient).ok()?.checked_mul(unit)?;
+    let behind = divide_rounded(rest.checked_mul(unit)?, i128::try_from(divisor).ok()?);
+    let quotient = whole.checked_add(behind)?;
+    Some(if value < 0 { -quotient } else { quotient })
+}
+
 /// As [`divide_rounded`].
 pub(super) fn divide_rounded_big(value: &BigInt, divisor: &BigInt) -> BigInt {
     let quotient = value / divisor;
@@ -95,6 +108,15 @@ mod tests {
         }
         assert_eq!(count_small(i128::MIN), 39);
         assert_eq!(count_small(0), 0);
+        for bit in 0..127 {
+            for value in
+                [1_i128 << bit, (1_i128 << bit) - 1, POWERS[bit % 39], POWERS[bit % 39] - 1]
+            {
+                let digits = if value == 0 { 0 } else { value.to_string().len() };
+                assert_eq!(count_small(value), digits, "{value}");
+                assert_eq!(count_small(-value), digits, "-{value}");
+            }
+        }
     }
 
     #[test]

@@ -8,8 +8,8 @@ use num_bigint::BigInt;
 
 use super::arithmetic::{rescaled_big, rescaled_small};
 use super::digits::{
-    count_big, count_small, divide_magnitudes, divide_rounded, divide_rounded_big, power_big,
-    power_small,
+    count_big, count_small, divide_magnitudes, divide_product_rounded, divide_rounded,
+    divide_rounded_big, power_big, power_small,
 };
 use super::{ExactNumeric, FiniteParts, NumericClass};
 use crate::error::ValueError;
@@ -163,6 +163,11 @@ fn divide_finite(
             && left != i128::MIN
         {
             let quotient = divide_rounded(left, divisor);
+            return Ok(ExactNumeric::small(quotient * right.signum(), scale));
+        }
+        if shift > 0
+            && let Some(quotient) = divide_product_rounded(left, unit, right)
+        {
             return Ok(ExactNumeric::small(quotient * right.signum(), scale));
         }
     }
