@@ -63,9 +63,10 @@ pub(super) fn lower_join(
         let what = "conditions on values of queries alone beside what may fail";
         return Err(LoweringError::not_supported(what));
     }
-    if left.column_may_fail || right.column_may_fail && !is_only_key(variant, &right, &on) {
-        return Err(guarded_column());
-    }
+    // What is left on a side that is filled up with nulls PostgreSQL computes for all of its rows.
+    let is_guarded = left.column_may_fail && !variant.fills_left()
+        || right.column_may_fail && !variant.fills_right() && !is_only_key(variant, &right, &on);
+    refuse_guarded(is_guarded)?;
     if let Some(on) = without_constants(&on)? {
         return join_lowered(variant, [left, right], PairConditions { on, above }, false);
     }
@@ -110,7 +111,9 @@ fn join_lowered(
     let [left, right] = with_rounded_values([left, right], &conditions.all())?;
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, before, rest } = split;
-    refuse_guarded(right.column_may_fail && (keys[1].is_empty() || !before[1].is_empty()))?;
+    let is_key = variant.fills_right() || !keys[1].is_empty();
+    refuse_guarded(left.column_may_fail && !before[0].is_empty())?;
+    refuse_guarded(right.column_may_fail && !(is_key && before[1].is_empty()))?;
     let (left, right) = (filter(left, &before[0])?, filter(right, &before[1])?);
     // Of rows that are built, pairs are looked at behind the one that decides.
     let may_build_left = matches!(variant, JoinVariant::Semi | JoinVariant::Anti)

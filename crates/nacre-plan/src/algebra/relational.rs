@@ -337,6 +337,16 @@ impl JoinVariant {
         matches!(self, Self::Right | Self::Full)
     }
 
+    /// Whether the columns of the left side are null in some rows that are handed on.
+    pub fn fills_left(self) -> bool {
+        self.keeps_right()
+    }
+
+    /// As [`Self::fills_left`], of the right side.
+    pub fn fills_right(self) -> bool {
+        matches!(self, Self::Left | Self::Full)
+    }
+
     /// Whether columns of the right side are handed on.
     pub fn has_right(self) -> bool {
         !matches!(self, Self::Semi | Self::Anti | Self::Mark(_))

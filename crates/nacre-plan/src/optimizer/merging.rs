@@ -9,11 +9,13 @@
 //! So are the conditions of queries within expressions that have such columns of rows outside: they
 //! become conditions of the semi, anti or mark join.
 //!
-//! Columns of a side that a join fills up with nulls stay where they are, and so do those below
-//! groups, sorts and limits, which are queries of their own in PostgreSQL.
+//! Columns of a side that a join fills up with nulls go up if they are null where the columns of
+//! that side are; others stay where they are: PostgreSQL computes them for all rows of the side. So
+//! do those below groups, sorts and limits, which are queries of their own in PostgreSQL.
 
 use std::collections::HashSet;
 
+use super::null_logic::is_strict_about;
 use crate::algebra::conjuncts::{
     before_computed, conjunction, has_columns, split_conjunction, with_computed, with_filter,
     without_conditions,
@@ -116,6 +118,16 @@ fn merge_into_join(
             left = with_computed(left, own);
         }
     }
+    if variant.fills_left() {
+        let (below, own) = split_null_columns(left, condition.as_ref());
+        left = below;
+        raised.extend(own);
+    }
+    if variant.fills_right() {
+        let (below, own) = split_null_columns(right, condition.as_ref());
+        right = below;
+        raised.extend(own);
+    }
     if variant == JoinVariant::Inner {
         let (below, own) = split_columns(right);
         right = below;
@@ -156,6 +168,25 @@ fn split_columns(operator: RelationalOperator) -> (RelationalOperator, Vec<Compu
     let is_raised = |one: &ComputedColumn| !never_fails(&one.value);
     let (raised, kept) = columns.into_iter().partition(is_raised);
     (with_computed(*input, kept), raised)
+}
+
+/// Takes the columns that may fail, and are null if those of the operator below are, from the top
+/// of a side that a join fills up with nulls.
+fn split_null_columns(
+    side: RelationalOperator,
+    condition: Option<&ScalarExpression>,
+) -> (RelationalOperator, Vec<ComputedColumn>) {
+    let (below, own) = split_columns(side);
+    let mut made = HashSet::new();
+    below.collect_made_columns(&mut made);
+    let is_null = |column: ColumnId| made.contains(&column);
+    let (raised, kept) = own.into_iter().partition(|one| is_strict_about(&one.value, &is_null));
+    let (raised, kept): (Vec<_>, Vec<_>) = (raised, kept);
+    if is_mergeable(&raised, condition, &HashSet::new()) {
+        (with_computed(below, kept), raised)
+    } else {
+        (with_computed(below, raised.into_iter().chain(kept).collect()), Vec::new())
+    }
 }
 
 /// Whether PostgreSQL merges a query over an operator into the one around it.

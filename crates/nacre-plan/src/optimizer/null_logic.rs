@@ -110,6 +110,22 @@ pub(super) fn possible_outcomes(
     }
 }
 
+/// Whether an expression has one of some columns, and is nothing but calls that are null for a null
+/// argument: what PostgreSQL computes above a join that fills these columns up with nulls.
+pub(super) fn is_strict_about(
+    expression: &ScalarExpression,
+    is_wanted: &dyn Fn(ColumnId) -> bool,
+) -> bool {
+    let is_other = |one: &ScalarExpression| match &one.kind {
+        ScalarKind::Column(_) | ScalarKind::Constant(_) | ScalarKind::Cast { .. } => false,
+        ScalarKind::Operator { operator, .. } => !is_strict(operator.function),
+        ScalarKind::Function { function, .. } => !function.is_strict,
+        _ => true,
+    };
+    let is_column = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Column(column) if is_wanted(column));
+    expression.any(&is_column) && !expression.any(&is_other)
+}
+
 fn is_strict(function: u32) -> bool {
     find_function(function).is_some_and(|function| function.is_strict)
 }
