@@ -337,6 +337,9 @@ impl<'a> Keys<'a> {
         rows: Range<usize>,
         words: &mut [u64],
     ) {
+        if let Self::Rle(reader) = self {
+            return reader.in_range(flavour, range, width, rows, words);
+        }
         with_reader!(self, reader => keys_in_range(reader, flavour, range, width, rows, words));
     }
 

@@ -25,6 +25,8 @@ use super::integer::Key;
 use super::keys::{KeyFormat, KeyReader, SectionBytes, Sections, Shape, check_entries, wrong_size};
 use super::{lanes, static_bp};
 use crate::BlockError;
+use crate::kernel::in_range::{KeyRange, keys_in_range};
+use crate::kernel::select::clear_tail;
 use crate::kernel::totals::{RepeatTotals, Totals, Wanted};
 
 /// Keys written at once where runs are short: no length of a run is then looked at twice.
@@ -72,6 +74,16 @@ impl KeyFormat for Rle {
     }
 }
 
+/// Sets a range of bits.
+fn set_bits(words: &mut [u64], mut bits: Range<usize>) {
+    while bits.start < bits.end {
+        let at = bits.start % 64;
+        let count = bits.len().min(64 - at);
+        words[bits.start / 64] |= u64::MAX >> (64 - count) << at;
+        bits.start += count;
+    }
+}
+
 /// Reads a block's keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
@@ -94,6 +106,67 @@ impl Reader<'_> {
             }
         }
         low
+    }
+
+    /// Returns the row after those of the runs before `run`.
+    fn start_of(&self, run: usize) -> usize {
+        let last_row = run.checked_sub(1).and_then(|before| self.last_rows.get(before));
+        last_row.map_or(0, |last_row| (last_row as usize).saturating_add(1))
+    }
+
+    /// As [`keys_in_range`]. Keys are compared once a run, where they are packed; where rows end is
+    /// looked at only next to runs that match.
+    pub(crate) fn in_range(
+        &self,
+        flavour: Flavour,
+        range: KeyRange,
+        width: usize,
+        rows: Range<usize>,
+        words: &mut [u64],
+    ) {
+        words.fill(0);
+        let mut run = self.run_of(rows.start);
+        run -= run % GROUP_RUNS;
+        while run < self.runs && self.start_of(run) < rows.end {
+            let end = self.runs.min(run + GROUP_RUNS);
+            let mut matches = [0; GROUP_RUNS / 64];
+            let matches = &mut matches[..(end - run).div_ceil(64)];
+            keys_in_range(&self.keys, flavour, range, width, run..end, matches);
+            clear_tail(matches, end - run);
+            if matches.iter().any(|word| *word != 0) {
+                self.set_rows(flavour, run..end, matches, &rows, words);
+            }
+            run = end;
+        }
+    }
+
+    /// Sets the bits of those of `rows` whose run matches.
+    fn set_rows(
+        &self,
+        flavour: Flavour,
+        runs: Range<usize>,
+        matches: &[u64],
+        rows: &Range<usize>,
+        words: &mut [u64],
+    ) {
+        // The row that each run starts at, then the one after the last run.
+        let mut starts = [0; GROUP_RUNS + 1];
+        starts[0] = self.start_of(runs.start);
+        self.last_rows.for_each_run::<u32>(flavour, runs, |last_rows| {
+            for (start, last_row) in starts[1..].iter_mut().zip(last_rows) {
+                *start = *last_row as usize + 1;
+            }
+        });
+        for (first, word) in (0..).step_by(64).zip(matches) {
+            let mut rest = *word;
+            while rest != 0 {
+                let run = first + rest.trailing_zeros() as usize;
+                let start = starts[run].clamp(rows.start, rows.end);
+                let end = starts[run + 1].clamp(start, rows.end);
+                set_bits(words, start - rows.start..end - rows.start);
+                rest &= rest - 1;
+            }
+        }
     }
 
     /// Calls `each(key, count)` for the runs in `rows`, in order. The counts add up to
@@ -217,6 +290,37 @@ mod tests {
     }
 
     #[test]
+    fn runs_in_a_range_give_the_bits_of_their_rows() {
+        for length_max in [1, 3, 20, 700, 3_000] {
+            let keys = sawtooth(5_000, length_max);
+            let encoded = Encoded::new::<Rle>(&keys);
+            let reader = encoded.open::<Rle>();
+            let width = lanes::width_of(keys.iter().copied().max().unwrap());
+            for (rows, low, span) in [
+                (0..5_000, 0, 6),
+                (64..2_112, 14, 700),
+                (4_992..5_000, 7, 35_000),
+                (640..641, 0, 0),
+            ] {
+                let flavours = Flavour::available().into_iter();
+                for (flavour, is_inside) in
+                    flavours.flat_map(|flavour| [(flavour, true), (flavour, false)])
+                {
+                    let range = KeyRange { low, span, is_inside };
+                    // What was there before does not count.
+                    let mut words = vec![u64::MAX; rows.len().div_ceil(64)];
+                    reader.in_range(flavour, range, width, rows.clone(), &mut words);
+                    for (at, key) in keys[rows.clone()].iter().enumerate() {
+                        let is_set = words[at / 64] >> (at % 64) & 1 == 1;
+                        let is_wanted = (low..=low + span).contains(key) == is_inside;
+                        assert_eq!(is_set, is_wanted, "{length_max} {rows:?} {range:?} {at}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn damaged_ends_give_as_many_keys_as_asked_for() {
         let mut encoded = Encoded::new::<Rle>(&[1, 2, 2, 3, 3, 3, 4, 4, 4, 4]);
         for last_rows in [[9, 3, 6, 9], [0, 0, 0, 0], [15, 15, 15, 15], [1, 3, 4, 5]] {
@@ -229,6 +333,8 @@ mod tests {
                 });
                 assert_eq!(count, end - start);
                 assert!(reader.get(start).is_some_and(|key| key <= 4));
+                let range = KeyRange { low: 0, span: 2, is_inside: false };
+                reader.in_range(Flavour::active(), range, 3, start..end, &mut [0]);
             }
             assert!(reader.check(Flavour::active()).is_err());
         }

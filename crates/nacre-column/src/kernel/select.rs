@@ -126,7 +126,7 @@ pub(super) fn valid_words(block: &Block<'_>, rows: &Range<usize>) -> impl Iterat
     })
 }
 
-pub(super) fn clear_tail(bits: &mut [u64], rows: usize) {
+pub(crate) fn clear_tail(bits: &mut [u64], rows: usize) {
     if !rows.is_multiple_of(64)
         && let Some(last) = bits.last_mut()
     {
