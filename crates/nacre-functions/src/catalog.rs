@@ -7,7 +7,7 @@ mod function_entry;
 mod operator_entry;
 
 pub use function_entry::{
-    AggregateKind, FunctionEntry, FunctionKind, Volatility, all_functions, find_function,
+    AggregateKind, FunctionEntry, FunctionKind, FunctionVolatility, all_functions, find_function,
     functions_named,
 };
 pub use operator_entry::{OperatorEntry, all_operators, find_operator, operators_named};

@@ -27,11 +27,11 @@ macro_rules! keywords {
         /// A word of the grammar.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
-        pub enum Keyword {
+        pub enum SqlKeyword {
             $(#[allow(missing_docs)] $name),*
         }
 
-        const KEYWORDS: &[Keyword] = &[$(Keyword::$name),*];
+        const KEYWORDS: &[SqlKeyword] = &[$(SqlKeyword::$name),*];
     };
 }
 
@@ -133,7 +133,7 @@ fn slot_of(word: &[u8]) -> usize {
     (hash ^ (hash >> 15)) as usize % SLOT_COUNT
 }
 
-impl Keyword {
+impl SqlKeyword {
     /// Returns the keyword that a word in any case is.
     pub fn of(word: &str) -> Option<Self> {
         const LENGTH_MAX: usize = 24;
@@ -197,24 +197,24 @@ mod tests {
         for keyword in KEYWORDS {
             let name = format!("{keyword:?}").to_lowercase();
             assert_eq!(keyword.word().replace('_', ""), name);
-            assert_eq!(Keyword::of(keyword.word()), Some(*keyword));
-            assert_eq!(Keyword::of(&keyword.word().to_uppercase()), Some(*keyword));
+            assert_eq!(SqlKeyword::of(keyword.word()), Some(*keyword));
+            assert_eq!(SqlKeyword::of(&keyword.word().to_uppercase()), Some(*keyword));
         }
     }
 
     #[test]
     fn other_words_are_no_keywords() {
         for word in ["", "selec", "selects", "backup", "a_word_that_is_longer_than_any", "\u{e9}"] {
-            assert_eq!(Keyword::of(word), None);
+            assert_eq!(SqlKeyword::of(word), None);
         }
     }
 
     #[test]
     fn categories_say_what_a_word_may_name() {
-        assert!(Keyword::Abort.is_column_name() && Keyword::Abort.is_type_or_function());
-        assert!(Keyword::Between.is_column_name() && !Keyword::Between.is_type_or_function());
-        assert!(!Keyword::Left.is_column_name() && Keyword::Left.is_type_or_function());
-        assert!(!Keyword::Select.is_column_name() && !Keyword::Select.is_type_or_function());
-        assert!(Keyword::Select.is_bare_label() && !Keyword::Over.is_bare_label());
+        assert!(SqlKeyword::Abort.is_column_name() && SqlKeyword::Abort.is_type_or_function());
+        assert!(SqlKeyword::Between.is_column_name() && !SqlKeyword::Between.is_type_or_function());
+        assert!(!SqlKeyword::Left.is_column_name() && SqlKeyword::Left.is_type_or_function());
+        assert!(!SqlKeyword::Select.is_column_name() && !SqlKeyword::Select.is_type_or_function());
+        assert!(SqlKeyword::Select.is_bare_label() && !SqlKeyword::Over.is_bare_label());
     }
 }

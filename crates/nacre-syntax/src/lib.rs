@@ -31,7 +31,7 @@ mod tree;
 
 pub use error::{SyntaxError, SyntaxErrorKind};
 pub use grammar::{parse_expression, parse_script, parse_statement, parse_type_name};
-pub use keywords::{Keyword, KeywordCategory};
+pub use keywords::{KeywordCategory, SqlKeyword};
 pub use printer::to_sql;
 pub use range::SourceRange;
 pub use tree::*;

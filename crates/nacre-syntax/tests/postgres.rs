@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nacre_syntax::{
-    Keyword, KeywordCategory, Statement, SyntaxErrorKind, parse_expression, parse_script, to_sql,
+    KeywordCategory, SqlKeyword, Statement, SyntaxErrorKind, parse_expression, parse_script, to_sql,
 };
 use support::OracleServer;
 
@@ -129,7 +129,7 @@ fn keywords_are_those_of_postgresql() {
     let sql = "select word, catcode::text, barelabel::text from pg_get_keywords() \
                order by word collate \"C\"";
     let theirs = oracle.query(sql).unwrap();
-    let ours: Vec<String> = Keyword::all()
+    let ours: Vec<String> = SqlKeyword::all()
         .iter()
         .flat_map(|keyword| {
             let category = match keyword.category() {

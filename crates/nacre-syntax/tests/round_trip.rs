@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use nacre_syntax::{Keyword, parse_script, parse_statement, to_sql};
+use nacre_syntax::{SqlKeyword, parse_script, parse_statement, to_sql};
 use proptest::prelude::*;
 
 /// An operand without operators.
@@ -154,7 +154,7 @@ fn query() -> impl Strategy<Value = String> {
 /// A piece of a text that need not mean anything.
 fn token() -> impl Strategy<Value = String> {
     prop_oneof![
-        prop::sample::select(Keyword::all()).prop_map(|keyword| keyword.word().to_owned()),
+        prop::sample::select(SqlKeyword::all()).prop_map(|keyword| keyword.word().to_owned()),
         prop::sample::select(vec![
             "(", ")", "[", "]", ",", ".", ";", ":", "::", ":=", "=>", "+", "-", "*", "/", "<",
             "<>", "=", "||", "!", "@", "$1", "1", "2.5", "'a'", "E'\\", "U&'\\00", "\"b\"", "$$",

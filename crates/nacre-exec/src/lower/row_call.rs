@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nacre_functions::catalog::{FunctionEntry, OperatorEntry, Volatility, find_function};
+use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, OperatorEntry, find_function};
 use nacre_functions::kernels::{
     KernelContext, KernelFallibility, ScalarKernel, call_fallibility, scalar_kernel,
 };
@@ -63,7 +63,7 @@ impl RowCall {
 
     /// Whether it may have another value for each row, whatever its arguments.
     pub(super) fn is_volatile(&self) -> bool {
-        self.function.volatility == Volatility::Volatile
+        self.function.volatility == FunctionVolatility::Volatile
     }
 
     /// Computes a call.

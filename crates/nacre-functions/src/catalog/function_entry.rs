@@ -36,7 +36,7 @@ pub enum AggregateKind {
 
 /// Whether a function gives the same result for the same arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Volatility {
+pub enum FunctionVolatility {
     /// Always.
     Immutable,
     /// Within a statement.
@@ -58,7 +58,7 @@ pub struct FunctionEntry {
     pub returns_set: bool,
     /// Whether the result is null as soon as an argument is.
     pub is_strict: bool,
-    pub volatility: Volatility,
+    pub volatility: FunctionVolatility,
     pub result: TypeOid,
     /// The types of input parameters.
     pub arguments: Vec<TypeOid>,
@@ -90,9 +90,9 @@ impl FunctionEntry {
             returns_set: fields[5] == "t",
             is_strict: fields[6] == "t",
             volatility: match fields[7] {
-                "i" => Volatility::Immutable,
-                "s" => Volatility::Stable,
-                "v" => Volatility::Volatile,
+                "i" => FunctionVolatility::Immutable,
+                "s" => FunctionVolatility::Stable,
+                "v" => FunctionVolatility::Volatile,
                 _ => return None,
             },
             result: TypeOid(fields[8].parse().ok()?),

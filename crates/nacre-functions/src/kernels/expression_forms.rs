@@ -15,7 +15,7 @@ use super::arguments::array;
 use super::concatenation::{concatenated, nulls};
 use super::quoting::format_values;
 use super::{KernelContext, ScalarKernel, compare_values};
-use crate::catalog::{FunctionEntry, FunctionKind, Volatility};
+use crate::catalog::{FunctionEntry, FunctionKind, FunctionVolatility};
 
 /// OIDs from here on are none of PostgreSQL's for a long time to come.
 const FIRST_OID: u32 = 0xff00_0000;
@@ -60,7 +60,7 @@ static ENTRIES: LazyLock<Vec<FunctionEntry>> = LazyLock::new(|| {
         default_count: 0,
         returns_set: false,
         is_strict: false,
-        volatility: Volatility::Immutable,
+        volatility: FunctionVolatility::Immutable,
         result: ANY_ARRAY,
         arguments: Vec::new(),
         all_arguments: Vec::new(),

@@ -92,7 +92,7 @@ fn function_of(signature: &str) -> Option<u32> {
 mod tests {
     use super::super::KernelFallibility;
     use super::*;
-    use crate::catalog::{FunctionKind, Volatility, find_function};
+    use crate::catalog::{FunctionKind, FunctionVolatility, find_function};
 
     #[test]
     fn every_kernel_is_a_function_of_the_catalog() {
@@ -111,7 +111,7 @@ mod tests {
             assert!(!entry.returns_set, "{entry:?}");
             let may_fail =
                 scalar_kernel(oid).is_some_and(|one| one.fallibility == KernelFallibility::ByValue);
-            assert!(may_fail || entry.volatility != Volatility::Volatile, "{entry:?}");
+            assert!(may_fail || entry.volatility != FunctionVolatility::Volatile, "{entry:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::mem::discriminant;
 
-use nacre_functions::catalog::{FunctionEntry, OperatorEntry, Volatility};
+use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, OperatorEntry};
 use nacre_functions::coercion::CoercionPathway;
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
@@ -323,7 +323,9 @@ impl ScalarExpression {
     /// Whether it is a call of a volatile function.
     pub(crate) fn is_volatile_call(&self) -> bool {
         match &self.kind {
-            ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
+            ScalarKind::Function { function, .. } => {
+                function.volatility == FunctionVolatility::Volatile
+            }
             _ => false,
         }
     }

@@ -17,7 +17,7 @@
 
 use std::collections::HashSet;
 
-use nacre_functions::catalog::Volatility;
+use nacre_functions::catalog::FunctionVolatility;
 use nacre_types::catalog::TypeOid;
 
 use super::equivalence::column_equality;
@@ -208,7 +208,9 @@ fn constant_column(condition: &ScalarExpression) -> Option<ColumnId> {
 fn is_dependent(expression: &ScalarExpression) -> bool {
     let has_choice = |one: &ScalarExpression| match &one.kind {
         ScalarKind::Column(_) => !EXACT_TYPES.contains(&one.sql_type.oid()),
-        ScalarKind::Function { function, .. } => function.volatility == Volatility::Volatile,
+        ScalarKind::Function { function, .. } => {
+            function.volatility == FunctionVolatility::Volatile
+        }
         ScalarKind::Subquery(_) => true,
         _ => false,
     };

@@ -3,7 +3,7 @@
 //!
 //! What may fail of functions and casts `nacre-functions` says, to the executor as well.
 
-use nacre_functions::catalog::{OperatorEntry, Volatility, find_function, operators_named};
+use nacre_functions::catalog::{FunctionVolatility, OperatorEntry, find_function, operators_named};
 use nacre_functions::coercion::CoercionPathway;
 use nacre_functions::kernels::{KernelFallibility, call_fallibility, cast_never_fails};
 use nacre_types::SqlValue;
@@ -245,7 +245,7 @@ fn is_constant_folded(expression: &ScalarExpression) -> bool {
         ),
         ScalarKind::Operator { operator, .. } => {
             let function = find_function(operator.function);
-            function.is_some_and(|function| function.volatility == Volatility::Immutable)
+            function.is_some_and(|function| function.volatility == FunctionVolatility::Immutable)
         }
         _ => false,
     };

@@ -1,7 +1,7 @@
 //! The parser's place among the tokens, and how deep it is.
 
 use crate::error::{SyntaxError, SyntaxErrorKind};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::{Token, TokenKind, TokenList, read_tokens};
 use crate::range::SourceRange;
 
@@ -58,7 +58,7 @@ impl<'a> StatementParser<'a> {
     }
 
     /// Returns the next token if it is a keyword.
-    pub(super) fn keyword(&self) -> Option<Keyword> {
+    pub(super) fn keyword(&self) -> Option<SqlKeyword> {
         match self.peek() {
             TokenKind::Keyword(keyword) => Some(keyword),
             _ => None,
@@ -74,7 +74,7 @@ impl<'a> StatementParser<'a> {
     }
 
     /// Whether the next tokens are these keywords.
-    pub(super) fn at_words(&self, words: &[Keyword]) -> bool {
+    pub(super) fn at_words(&self, words: &[SqlKeyword]) -> bool {
         words.iter().enumerate().all(|(ahead, word)| self.at_ahead(ahead, *word))
     }
 
@@ -97,7 +97,7 @@ impl<'a> StatementParser<'a> {
     }
 
     /// Goes on if the next tokens are these keywords.
-    pub(super) fn take_words(&mut self, words: &[Keyword]) -> bool {
+    pub(super) fn take_words(&mut self, words: &[SqlKeyword]) -> bool {
         let is_there = self.at_words(words);
         if is_there {
             self.next += words.len();
@@ -109,7 +109,7 @@ impl<'a> StatementParser<'a> {
         if self.at(kind) { Ok(self.advance().range) } else { Err(self.unexpected()) }
     }
 
-    pub(super) fn expect_words(&mut self, words: &[Keyword]) -> Parsed<()> {
+    pub(super) fn expect_words(&mut self, words: &[SqlKeyword]) -> Parsed<()> {
         words.iter().try_for_each(|word| self.expect(*word).map(|_| ()))
     }
 

@@ -32,7 +32,7 @@ pub(super) use parentheses::ParenContent;
 use super::cursor::{Parsed, StatementParser};
 use super::names::NamePlace;
 use crate::error::SyntaxError;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{ExpressionKind, ExpressionNode, OperatorLink, OperatorName};
@@ -93,7 +93,7 @@ impl StatementParser<'_> {
     fn parse_prefix(&mut self, place: ExpressionPlace) -> Parsed<ExpressionNode> {
         let start = self.range();
         match self.peek() {
-            TokenKind::Keyword(Keyword::Not) if place == ExpressionPlace::Any => {
+            TokenKind::Keyword(SqlKeyword::Not) if place == ExpressionPlace::Any => {
                 self.advance();
                 let operand = self.parse_operand(LEVEL_NOT, place)?;
                 Ok(self.node(start, ExpressionKind::Not(Box::new(operand))))
@@ -104,14 +104,14 @@ impl StatementParser<'_> {
                 Ok(self.node(start, ExpressionKind::Prefix { operator, operand }))
             }
             TokenKind::Operator => self.parse_prefix_operator(place),
-            TokenKind::Keyword(Keyword::Operator) if self.at_operator() => {
+            TokenKind::Keyword(SqlKeyword::Operator) if self.at_operator() => {
                 self.parse_prefix_operator(place)
             }
-            TokenKind::Keyword(Keyword::Default) if place == ExpressionPlace::Any => {
+            TokenKind::Keyword(SqlKeyword::Default) if place == ExpressionPlace::Any => {
                 self.advance();
                 Ok(self.node(start, ExpressionKind::Default))
             }
-            TokenKind::Keyword(Keyword::Unique) if place == ExpressionPlace::Any => {
+            TokenKind::Keyword(SqlKeyword::Unique) if place == ExpressionPlace::Any => {
                 Err(SyntaxError::not_supported("UNIQUE predicate", start))
             }
             _ => self.parse_primary(place),
@@ -168,8 +168,8 @@ impl StatementParser<'_> {
             | TokenKind::LessEquals
             | TokenKind::GreaterEquals
             | TokenKind::NotEquals => LEVEL_COMPARISON,
-            TokenKind::Keyword(Keyword::Operator) if self.at_operator() => LEVEL_OPERATOR,
-            TokenKind::Keyword(Keyword::Is) => LEVEL_IS,
+            TokenKind::Keyword(SqlKeyword::Operator) if self.at_operator() => LEVEL_OPERATOR,
+            TokenKind::Keyword(SqlKeyword::Is) => LEVEL_IS,
             TokenKind::Keyword(keyword) if place == ExpressionPlace::Any => {
                 self.word_level(keyword)?
             }
@@ -178,30 +178,33 @@ impl StatementParser<'_> {
         Some(level)
     }
 
-    fn word_level(&self, keyword: Keyword) -> Option<u8> {
+    fn word_level(&self, keyword: SqlKeyword) -> Option<u8> {
         let is_match = |keyword| {
-            matches!(keyword, Keyword::Between | Keyword::In | Keyword::Like | Keyword::Ilike)
+            matches!(
+                keyword,
+                SqlKeyword::Between | SqlKeyword::In | SqlKeyword::Like | SqlKeyword::Ilike
+            )
         };
         Some(match keyword {
-            Keyword::Or => LEVEL_OR,
-            Keyword::And => LEVEL_AND,
-            Keyword::Isnull | Keyword::Notnull => LEVEL_IS,
-            Keyword::Similar if self.at_ahead(1, Keyword::To) => LEVEL_MATCH,
-            Keyword::Not => match self.peek_at(1) {
-                TokenKind::Keyword(Keyword::Similar) => LEVEL_MATCH,
+            SqlKeyword::Or => LEVEL_OR,
+            SqlKeyword::And => LEVEL_AND,
+            SqlKeyword::Isnull | SqlKeyword::Notnull => LEVEL_IS,
+            SqlKeyword::Similar if self.at_ahead(1, SqlKeyword::To) => LEVEL_MATCH,
+            SqlKeyword::Not => match self.peek_at(1) {
+                TokenKind::Keyword(SqlKeyword::Similar) => LEVEL_MATCH,
                 TokenKind::Keyword(next) if is_match(next) => LEVEL_MATCH,
                 _ => return None,
             },
             keyword if is_match(keyword) => LEVEL_MATCH,
-            Keyword::At if self.at_ahead(1, Keyword::Time) => LEVEL_ZONE,
-            Keyword::Collate => LEVEL_COLLATE,
+            SqlKeyword::At if self.at_ahead(1, SqlKeyword::Time) => LEVEL_ZONE,
+            SqlKeyword::Collate => LEVEL_COLLATE,
             _ => return None,
         })
     }
 
     /// Parses `left AND b AND c`, or of OR.
     fn parse_logic(&mut self, left: ExpressionNode, level: u8) -> Parsed<ExpressionKind> {
-        let word = if level == LEVEL_AND { Keyword::And } else { Keyword::Or };
+        let word = if level == LEVEL_AND { SqlKeyword::And } else { SqlKeyword::Or };
         let mut operands = vec![left];
         while self.take(word) {
             operands.push(self.parse_operand(level + 1, ExpressionPlace::Any)?);
@@ -224,8 +227,10 @@ impl StatementParser<'_> {
         let mut links: Vec<OperatorLink> = Vec::new();
         loop {
             let operator = self.expect_operator()?;
-            let is_quantified =
-                matches!(self.keyword(), Some(Keyword::Any | Keyword::Some | Keyword::All));
+            let is_quantified = matches!(
+                self.keyword(),
+                Some(SqlKeyword::Any | SqlKeyword::Some | SqlKeyword::All)
+            );
             if is_quantified && place == ExpressionPlace::Any {
                 let operand = self.operation(start, left, links);
                 return Ok((self.parse_quantified(operand, operator)?, false));
@@ -258,13 +263,13 @@ impl StatementParser<'_> {
     }
 
     fn parse_zone(&mut self, left: ExpressionNode) -> Parsed<ExpressionKind> {
-        self.expect_words(&[Keyword::At, Keyword::Time, Keyword::Zone])?;
+        self.expect_words(&[SqlKeyword::At, SqlKeyword::Time, SqlKeyword::Zone])?;
         let zone = self.parse_operand(LEVEL_ZONE + 1, ExpressionPlace::Any)?;
         Ok(ExpressionKind::AtTimeZone { operand: Box::new(left), zone: Box::new(zone) })
     }
 
     fn parse_collate(&mut self, left: ExpressionNode) -> Parsed<ExpressionKind> {
-        self.expect(Keyword::Collate)?;
+        self.expect(SqlKeyword::Collate)?;
         let collation = self.object_name()?;
         Ok(ExpressionKind::Collate { operand: Box::new(left), collation })
     }
@@ -282,7 +287,7 @@ impl StatementParser<'_> {
 
     /// Parses `COLLATE name` if it is there.
     pub(super) fn optional_collation(&mut self) -> Parsed<Option<crate::tree::ObjectName>> {
-        if self.take(Keyword::Collate) { self.object_name().map(Some) } else { Ok(None) }
+        if self.take(SqlKeyword::Collate) { self.object_name().map(Some) } else { Ok(None) }
     }
 
     /// Parses an operator of ORDER BY and of exclusion constraints.
@@ -292,7 +297,7 @@ impl StatementParser<'_> {
 
     /// Parses `AS label`, or a label without AS.
     pub(super) fn parse_label(&mut self) -> Parsed<Option<crate::tree::SqlName>> {
-        if self.take(Keyword::As) {
+        if self.take(SqlKeyword::As) {
             return self.expect_name(NamePlace::Label).map(Some);
         }
         Ok(self.optional_name(NamePlace::BareLabel))

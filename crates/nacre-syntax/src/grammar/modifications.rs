@@ -2,7 +2,7 @@
 
 use super::cursor::{Parsed, StatementParser};
 use super::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -17,9 +17,9 @@ impl StatementParser<'_> {
         start: SourceRange,
         with: Option<WithClause>,
     ) -> Parsed<InsertStatement> {
-        self.expect_words(&[Keyword::Insert, Keyword::Into])?;
+        self.expect_words(&[SqlKeyword::Insert, SqlKeyword::Into])?;
         let table = self.object_name()?;
-        let alias = if self.take(Keyword::As) { Some(self.column_name()?) } else { None };
+        let alias = if self.take(SqlKeyword::As) { Some(self.column_name()?) } else { None };
         let columns = if self.at_plain_parenthesis() {
             self.paren_list(Self::parse_column_target)?
         } else {
@@ -27,8 +27,8 @@ impl StatementParser<'_> {
         };
         let overriding = self.parse_overriding()?;
         let is_plain = columns.is_empty() && overriding.is_none();
-        let source = if is_plain && self.take(Keyword::Default) {
-            self.expect(Keyword::Values)?;
+        let source = if is_plain && self.take(SqlKeyword::Default) {
+            self.expect(SqlKeyword::Values)?;
             None
         } else {
             Some(Box::new(self.parse_query()?))
@@ -50,16 +50,16 @@ impl StatementParser<'_> {
     }
 
     fn parse_overriding(&mut self) -> Parsed<Option<OverridingKind>> {
-        if !self.take(Keyword::Overriding) {
+        if !self.take(SqlKeyword::Overriding) {
             return Ok(None);
         }
-        let kind = if self.take(Keyword::User) {
+        let kind = if self.take(SqlKeyword::User) {
             OverridingKind::User
         } else {
-            self.expect(Keyword::System)?;
+            self.expect(SqlKeyword::System)?;
             OverridingKind::System
         };
-        self.expect(Keyword::Value)?;
+        self.expect(SqlKeyword::Value)?;
         Ok(Some(kind))
     }
 
@@ -70,24 +70,24 @@ impl StatementParser<'_> {
 
     fn parse_on_conflict(&mut self) -> Parsed<Option<Box<ConflictClause>>> {
         let start = self.range();
-        if !self.take(Keyword::On) {
+        if !self.take(SqlKeyword::On) {
             return Ok(None);
         }
-        self.expect(Keyword::Conflict)?;
+        self.expect(SqlKeyword::Conflict)?;
         let target = if self.at(TokenKind::LeftParen) {
             let columns = self.paren_list(Self::parse_index_element)?;
             Some(ConflictTarget::Columns(columns, self.parse_where()?))
-        } else if self.take(Keyword::On) {
-            self.expect(Keyword::Constraint)?;
+        } else if self.take(SqlKeyword::On) {
+            self.expect(SqlKeyword::Constraint)?;
             Some(ConflictTarget::Constraint(self.column_name()?))
         } else {
             None
         };
-        self.expect(Keyword::Do)?;
-        let update = if self.take(Keyword::Nothing) {
+        self.expect(SqlKeyword::Do)?;
+        let update = if self.take(SqlKeyword::Nothing) {
             None
         } else {
-            self.expect_words(&[Keyword::Update, Keyword::Set])?;
+            self.expect_words(&[SqlKeyword::Update, SqlKeyword::Set])?;
             let assignments = self.parse_assignments()?;
             Some(ConflictUpdate { assignments, condition: self.parse_where()? })
         };
@@ -97,7 +97,7 @@ impl StatementParser<'_> {
 
     /// Parses RETURNING if it is there.
     fn parse_returning(&mut self) -> Parsed<Vec<TargetItem>> {
-        if self.take(Keyword::Returning) { self.parse_targets() } else { Ok(Vec::new()) }
+        if self.take(SqlKeyword::Returning) { self.parse_targets() } else { Ok(Vec::new()) }
     }
 
     /// Parses what stands behind SET.
@@ -116,10 +116,10 @@ impl StatementParser<'_> {
 
     /// Parses the other name of a table that is changed; SET is none without AS.
     fn parse_changed_alias(&mut self) -> Parsed<Option<SqlName>> {
-        if self.take(Keyword::As) {
+        if self.take(SqlKeyword::As) {
             return self.column_name().map(Some);
         }
-        if self.at(Keyword::Set) {
+        if self.at(SqlKeyword::Set) {
             return Ok(None);
         }
         Ok(self.optional_name(NamePlace::Column))
@@ -130,12 +130,12 @@ impl StatementParser<'_> {
         start: SourceRange,
         with: Option<WithClause>,
     ) -> Parsed<UpdateStatement> {
-        self.expect(Keyword::Update)?;
+        self.expect(SqlKeyword::Update)?;
         let table = self.parse_relation()?;
         let alias = self.parse_changed_alias()?;
-        self.expect(Keyword::Set)?;
+        self.expect(SqlKeyword::Set)?;
         let assignments = self.parse_assignments()?;
-        let from = if self.take(Keyword::From) { self.parse_from_list()? } else { Vec::new() };
+        let from = if self.take(SqlKeyword::From) { self.parse_from_list()? } else { Vec::new() };
         let condition = self.parse_row_condition()?;
         let returning = self.parse_returning()?;
         let range = self.range_from(start);
@@ -143,10 +143,10 @@ impl StatementParser<'_> {
     }
 
     fn parse_row_condition(&mut self) -> Parsed<Option<RowCondition>> {
-        if !self.take(Keyword::Where) {
+        if !self.take(SqlKeyword::Where) {
             return Ok(None);
         }
-        if self.take_words(&[Keyword::Current, Keyword::Of]) {
+        if self.take_words(&[SqlKeyword::Current, SqlKeyword::Of]) {
             return self.column_name().map(|cursor| Some(RowCondition::CurrentOf(cursor)));
         }
         self.parse_expression().map(|condition| Some(RowCondition::Where(condition)))
@@ -157,10 +157,10 @@ impl StatementParser<'_> {
         start: SourceRange,
         with: Option<WithClause>,
     ) -> Parsed<DeleteStatement> {
-        self.expect_words(&[Keyword::Delete, Keyword::From])?;
+        self.expect_words(&[SqlKeyword::Delete, SqlKeyword::From])?;
         let table = self.parse_relation()?;
         let alias = self.parse_changed_alias()?;
-        let using = if self.take(Keyword::Using) { self.parse_from_list()? } else { Vec::new() };
+        let using = if self.take(SqlKeyword::Using) { self.parse_from_list()? } else { Vec::new() };
         let condition = self.parse_row_condition()?;
         let returning = self.parse_returning()?;
         let range = self.range_from(start);
@@ -172,15 +172,15 @@ impl StatementParser<'_> {
         start: SourceRange,
         with: Option<WithClause>,
     ) -> Parsed<MergeStatement> {
-        self.expect_words(&[Keyword::Merge, Keyword::Into])?;
+        self.expect_words(&[SqlKeyword::Merge, SqlKeyword::Into])?;
         let table = self.parse_relation()?;
         let alias = self.parse_changed_alias()?;
-        self.expect(Keyword::Using)?;
+        self.expect(SqlKeyword::Using)?;
         let source = self.parse_from_item()?;
-        self.expect(Keyword::On)?;
+        self.expect(SqlKeyword::On)?;
         let condition = self.parse_expression()?;
         let mut clauses = Vec::new();
-        while clauses.is_empty() || self.at(Keyword::When) {
+        while clauses.is_empty() || self.at(SqlKeyword::When) {
             clauses.push(self.parse_merge_clause()?);
         }
         let returning = self.parse_returning()?;
@@ -189,42 +189,43 @@ impl StatementParser<'_> {
     }
 
     fn parse_merge_clause(&mut self) -> Parsed<MergeClause> {
-        let start = self.expect(Keyword::When)?;
-        let is_matched = !self.take(Keyword::Not);
-        self.expect(Keyword::Matched)?;
-        let condition = if self.take(Keyword::And) { Some(self.parse_expression()?) } else { None };
-        self.expect(Keyword::Then)?;
+        let start = self.expect(SqlKeyword::When)?;
+        let is_matched = !self.take(SqlKeyword::Not);
+        self.expect(SqlKeyword::Matched)?;
+        let condition =
+            if self.take(SqlKeyword::And) { Some(self.parse_expression()?) } else { None };
+        self.expect(SqlKeyword::Then)?;
         let action = match self.keyword() {
-            Some(Keyword::Do) => {
+            Some(SqlKeyword::Do) => {
                 self.advance();
-                self.expect(Keyword::Nothing)?;
+                self.expect(SqlKeyword::Nothing)?;
                 MergeAction::Nothing
             }
-            Some(Keyword::Delete) if is_matched => {
+            Some(SqlKeyword::Delete) if is_matched => {
                 self.advance();
                 MergeAction::Delete
             }
-            Some(Keyword::Update) if is_matched => {
+            Some(SqlKeyword::Update) if is_matched => {
                 self.advance();
-                self.expect(Keyword::Set)?;
+                self.expect(SqlKeyword::Set)?;
                 MergeAction::Update(self.parse_assignments()?)
             }
-            Some(Keyword::Insert) if !is_matched => self.parse_merge_insert()?,
+            Some(SqlKeyword::Insert) if !is_matched => self.parse_merge_insert()?,
             _ => return Err(self.unexpected()),
         };
         Ok(MergeClause { is_matched, condition, action, range: self.range_from(start) })
     }
 
     fn parse_merge_insert(&mut self) -> Parsed<MergeAction> {
-        self.expect(Keyword::Insert)?;
+        self.expect(SqlKeyword::Insert)?;
         let columns = self.optional_paren_list(Self::parse_column_target)?;
         let overriding = self.parse_overriding()?;
         let is_plain = columns.is_empty() && overriding.is_none();
-        let values = if is_plain && self.take(Keyword::Default) {
-            self.expect(Keyword::Values)?;
+        let values = if is_plain && self.take(SqlKeyword::Default) {
+            self.expect(SqlKeyword::Values)?;
             None
         } else {
-            self.expect(Keyword::Values)?;
+            self.expect(SqlKeyword::Values)?;
             Some(self.paren_list(Self::parse_expression)?)
         };
         Ok(MergeAction::Insert { columns, overriding, values })
@@ -245,10 +246,16 @@ impl StatementParser<'_> {
     ) -> Parsed<crate::tree::Statement> {
         use crate::tree::Statement;
         Ok(match self.keyword() {
-            Some(Keyword::Insert) => Statement::Insert(Box::new(self.parse_insert(start, with)?)),
-            Some(Keyword::Update) => Statement::Update(Box::new(self.parse_update(start, with)?)),
-            Some(Keyword::Delete) => Statement::Delete(Box::new(self.parse_delete(start, with)?)),
-            Some(Keyword::Merge) => Statement::Merge(Box::new(self.parse_merge(start, with)?)),
+            Some(SqlKeyword::Insert) => {
+                Statement::Insert(Box::new(self.parse_insert(start, with)?))
+            }
+            Some(SqlKeyword::Update) => {
+                Statement::Update(Box::new(self.parse_update(start, with)?))
+            }
+            Some(SqlKeyword::Delete) => {
+                Statement::Delete(Box::new(self.parse_delete(start, with)?))
+            }
+            Some(SqlKeyword::Merge) => Statement::Merge(Box::new(self.parse_merge(start, with)?)),
             _ => Statement::Query(Box::new(self.parse_query_behind(start, with)?)),
         })
     }

@@ -2,7 +2,7 @@
 
 use super::cursor::{Parsed, StatementParser};
 use crate::error::{SyntaxError, SyntaxErrorKind};
-use crate::keywords::{Keyword, KeywordCategory};
+use crate::keywords::{KeywordCategory, SqlKeyword};
 use crate::lexer::literals::{dollar_value, fold_name, quoted_name, string_value, truncated};
 use crate::lexer::{Token, TokenKind};
 use crate::range::SourceRange;
@@ -24,7 +24,7 @@ pub(super) enum NamePlace {
 }
 
 impl NamePlace {
-    fn takes(self, keyword: Keyword) -> bool {
+    fn takes(self, keyword: SqlKeyword) -> bool {
         match self {
             Self::Column => keyword.is_column_name(),
             Self::TypeOrFunction => keyword.is_type_or_function(),
@@ -165,9 +165,9 @@ impl StatementParser<'_> {
     pub(super) fn role_name(&mut self) -> Parsed<RoleName> {
         let range = self.range();
         let role = match self.keyword() {
-            Some(Keyword::CurrentUser) => RoleName::CurrentUser(range),
-            Some(Keyword::CurrentRole) => RoleName::CurrentRole(range),
-            Some(Keyword::SessionUser) => RoleName::SessionUser(range),
+            Some(SqlKeyword::CurrentUser) => RoleName::CurrentUser(range),
+            Some(SqlKeyword::CurrentRole) => RoleName::CurrentRole(range),
+            Some(SqlKeyword::SessionUser) => RoleName::SessionUser(range),
             _ if self.is_name(NamePlace::Unreserved) => {
                 let name = self.take_name();
                 return match name.text.as_str() {
@@ -201,13 +201,13 @@ impl StatementParser<'_> {
     /// Whether an operator comes next; of `OPERATOR` the parenthesis has to follow.
     pub(super) fn at_operator(&self) -> bool {
         is_operator(self.peek())
-            || (self.at(Keyword::Operator) && self.at_ahead(1, TokenKind::LeftParen))
+            || (self.at(SqlKeyword::Operator) && self.at_ahead(1, TokenKind::LeftParen))
     }
 
     /// Takes an operator, with OPERATOR(...) if it is written so.
     pub(super) fn expect_operator(&mut self) -> Parsed<OperatorName> {
         let start = self.range();
-        if !self.take(Keyword::Operator) {
+        if !self.take(SqlKeyword::Operator) {
             let symbol = self.expect_symbol()?;
             return Ok(OperatorName { schema: Vec::new(), symbol, range: start });
         }

@@ -5,7 +5,7 @@ mod limits;
 mod selects;
 
 use super::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -75,11 +75,11 @@ impl StatementParser<'_> {
 
     fn parse_query_operand(&mut self) -> Parsed<QueryBody> {
         match self.peek() {
-            TokenKind::Keyword(Keyword::Select) => {
+            TokenKind::Keyword(SqlKeyword::Select) => {
                 self.parse_select().map(|select| QueryBody::Select(Box::new(select)))
             }
-            TokenKind::Keyword(Keyword::Values) => self.parse_values().map(QueryBody::Values),
-            TokenKind::Keyword(Keyword::Table) => {
+            TokenKind::Keyword(SqlKeyword::Values) => self.parse_values().map(QueryBody::Values),
+            TokenKind::Keyword(SqlKeyword::Table) => {
                 self.advance();
                 self.parse_relation().map(QueryBody::Table)
             }
@@ -114,9 +114,9 @@ impl StatementParser<'_> {
 
     fn set_operator(&self) -> Option<(SetOperator, u8)> {
         match self.keyword()? {
-            Keyword::Union => Some((SetOperator::Union, LEVEL_UNION)),
-            Keyword::Except => Some((SetOperator::Except, LEVEL_UNION)),
-            Keyword::Intersect => Some((SetOperator::Intersect, LEVEL_INTERSECT)),
+            SqlKeyword::Union => Some((SetOperator::Union, LEVEL_UNION)),
+            SqlKeyword::Except => Some((SetOperator::Except, LEVEL_UNION)),
+            SqlKeyword::Intersect => Some((SetOperator::Intersect, LEVEL_INTERSECT)),
             _ => None,
         }
     }
@@ -124,12 +124,12 @@ impl StatementParser<'_> {
     /// Parses WITH if it is there.
     pub(super) fn parse_with(&mut self) -> Parsed<Option<WithClause>> {
         let start = self.range();
-        if !self.take(Keyword::With) {
+        if !self.take(SqlKeyword::With) {
             return Ok(None);
         }
         // RECURSIVE may also be the name of the first one.
-        let is_name = self.at_ahead(1, Keyword::As) || self.at_ahead(1, TokenKind::LeftParen);
-        let is_recursive = !is_name && self.take(Keyword::Recursive);
+        let is_name = self.at_ahead(1, SqlKeyword::As) || self.at_ahead(1, TokenKind::LeftParen);
+        let is_recursive = !is_name && self.take(SqlKeyword::Recursive);
         let items = self.list(Self::parse_common_table)?;
         Ok(Some(WithClause { is_recursive, items, range: self.range_from(start) }))
     }
@@ -137,11 +137,11 @@ impl StatementParser<'_> {
     fn parse_common_table(&mut self) -> Parsed<CommonTable> {
         let name = self.column_name()?;
         let columns = self.optional_columns()?;
-        self.expect(Keyword::As)?;
-        let is_materialized = if self.take(Keyword::Materialized) {
+        self.expect(SqlKeyword::As)?;
+        let is_materialized = if self.take(SqlKeyword::Materialized) {
             Some(true)
-        } else if self.take(Keyword::Not) {
-            self.expect(Keyword::Materialized)?;
+        } else if self.take(SqlKeyword::Not) {
+            self.expect(SqlKeyword::Materialized)?;
             Some(false)
         } else {
             None
@@ -155,34 +155,34 @@ impl StatementParser<'_> {
     }
 
     fn parse_search(&mut self) -> Parsed<Option<SearchClause>> {
-        if !self.take(Keyword::Search) {
+        if !self.take(SqlKeyword::Search) {
             return Ok(None);
         }
-        let is_breadth_first = self.take(Keyword::Breadth);
+        let is_breadth_first = self.take(SqlKeyword::Breadth);
         if !is_breadth_first {
-            self.expect(Keyword::Depth)?;
+            self.expect(SqlKeyword::Depth)?;
         }
-        self.expect_words(&[Keyword::First, Keyword::By])?;
+        self.expect_words(&[SqlKeyword::First, SqlKeyword::By])?;
         let columns = self.name_list()?;
-        self.expect(Keyword::Set)?;
+        self.expect(SqlKeyword::Set)?;
         Ok(Some(SearchClause { is_breadth_first, columns, target: self.column_name()? }))
     }
 
     fn parse_cycle(&mut self) -> Parsed<Option<CycleClause>> {
-        if !self.take(Keyword::Cycle) {
+        if !self.take(SqlKeyword::Cycle) {
             return Ok(None);
         }
         let columns = self.name_list()?;
-        self.expect(Keyword::Set)?;
+        self.expect(SqlKeyword::Set)?;
         let mark = self.column_name()?;
-        let values = if self.take(Keyword::To) {
+        let values = if self.take(SqlKeyword::To) {
             let value = self.parse_constant()?;
-            self.expect(Keyword::Default)?;
+            self.expect(SqlKeyword::Default)?;
             Some(Box::new((value, self.parse_constant()?)))
         } else {
             None
         };
-        self.expect(Keyword::Using)?;
+        self.expect(SqlKeyword::Using)?;
         Ok(Some(CycleClause { columns, mark, values, path: self.column_name()? }))
     }
 }

@@ -1,7 +1,7 @@
 //! Dispatch of statements by their first words, and statements without a tree.
 
 use super::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::Statement;
@@ -38,49 +38,52 @@ impl StatementParser<'_> {
 
     fn parse_keyword_statement(
         &mut self,
-        keyword: Keyword,
+        keyword: SqlKeyword,
         start: SourceRange,
     ) -> Parsed<Statement> {
         match keyword {
-            Keyword::Select | Keyword::Values | Keyword::Table => {
+            SqlKeyword::Select | SqlKeyword::Values | SqlKeyword::Table => {
                 self.parse_boxed_query().map(Statement::Query)
             }
-            Keyword::With
-            | Keyword::Insert
-            | Keyword::Update
-            | Keyword::Delete
-            | Keyword::Merge => {
+            SqlKeyword::With
+            | SqlKeyword::Insert
+            | SqlKeyword::Update
+            | SqlKeyword::Delete
+            | SqlKeyword::Merge => {
                 let with = self.parse_with()?;
                 self.parse_changing(start, with)
             }
-            Keyword::Create => self.parse_create(start),
-            Keyword::Alter => self.parse_alter(start),
-            Keyword::Drop => self.parse_drop(start),
-            Keyword::Truncate => self.parse_truncate(start),
-            Keyword::Comment => self.parse_comment(start),
-            Keyword::Copy => self.parse_copy(start),
-            Keyword::Explain => self.parse_explain(start),
-            Keyword::Grant | Keyword::Revoke => self.parse_grant(start),
-            Keyword::Reassign => self.parse_reassign(start),
-            Keyword::Vacuum | Keyword::Analyze | Keyword::Analyse => self.parse_maintain(start),
-            Keyword::Prepare if !self.at_ahead(1, Keyword::Transaction) => {
+            SqlKeyword::Create => self.parse_create(start),
+            SqlKeyword::Alter => self.parse_alter(start),
+            SqlKeyword::Drop => self.parse_drop(start),
+            SqlKeyword::Truncate => self.parse_truncate(start),
+            SqlKeyword::Comment => self.parse_comment(start),
+            SqlKeyword::Copy => self.parse_copy(start),
+            SqlKeyword::Explain => self.parse_explain(start),
+            SqlKeyword::Grant | SqlKeyword::Revoke => self.parse_grant(start),
+            SqlKeyword::Reassign => self.parse_reassign(start),
+            SqlKeyword::Vacuum | SqlKeyword::Analyze | SqlKeyword::Analyse => {
+                self.parse_maintain(start)
+            }
+            SqlKeyword::Prepare if !self.at_ahead(1, SqlKeyword::Transaction) => {
                 self.parse_prepare(start)
             }
-            Keyword::Execute => self.parse_execute(start),
-            Keyword::Deallocate => self.parse_deallocate(start),
-            Keyword::Declare => self.parse_declare(start),
-            Keyword::Fetch | Keyword::Move => self.parse_fetch(start),
-            Keyword::Close => self.parse_close(start),
-            Keyword::Set | Keyword::Reset => self.parse_set(start),
-            Keyword::Show => self.parse_show(start),
-            Keyword::Checkpoint => {
+            SqlKeyword::Execute => self.parse_execute(start),
+            SqlKeyword::Deallocate => self.parse_deallocate(start),
+            SqlKeyword::Declare => self.parse_declare(start),
+            SqlKeyword::Fetch | SqlKeyword::Move => self.parse_fetch(start),
+            SqlKeyword::Close => self.parse_close(start),
+            SqlKeyword::Set | SqlKeyword::Reset => self.parse_set(start),
+            SqlKeyword::Show => self.parse_show(start),
+            SqlKeyword::Checkpoint => {
                 self.advance();
                 Ok(Statement::Checkpoint(start))
             }
-            Keyword::Lock => self.parse_lock_table(start),
-            Keyword::Discard | Keyword::Listen | Keyword::Unlisten | Keyword::Notify => {
-                self.parse_session_statement(keyword, start)
-            }
+            SqlKeyword::Lock => self.parse_lock_table(start),
+            SqlKeyword::Discard
+            | SqlKeyword::Listen
+            | SqlKeyword::Unlisten
+            | SqlKeyword::Notify => self.parse_session_statement(keyword, start),
             _ => match self.parse_transaction(start)? {
                 Some(statement) => Ok(statement),
                 None => self.parse_other(start),
@@ -91,16 +94,16 @@ impl StatementParser<'_> {
     /// Parses statements whose first word PostgreSQL does not know.
     fn parse_own_statement(&mut self, start: SourceRange) -> Parsed<Statement> {
         let is_backup = self.at_word("backup");
-        if !(is_backup || self.at_word("archive")) || !self.at_ahead(1, Keyword::Database) {
+        if !(is_backup || self.at_word("archive")) || !self.at_ahead(1, SqlKeyword::Database) {
             return Err(self.unexpected());
         }
         self.advance();
-        self.expect_words(&[Keyword::Database, Keyword::To])?;
+        self.expect_words(&[SqlKeyword::Database, SqlKeyword::To])?;
         if is_backup {
             let directory = self.expect_string()?;
             return Ok(Statement::Backup(directory, self.range_from(start)));
         }
-        let directory = if self.take(Keyword::Off) { None } else { Some(self.expect_string()?) };
+        let directory = if self.take(SqlKeyword::Off) { None } else { Some(self.expect_string()?) };
         Ok(Statement::Archive(directory, self.range_from(start)))
     }
 
@@ -144,11 +147,11 @@ impl StatementParser<'_> {
                 TokenKind::Semicolon if parens == 0 && blocks == 0 => return,
                 TokenKind::LeftParen => parens += 1,
                 TokenKind::RightParen => parens = parens.saturating_sub(1),
-                TokenKind::Keyword(Keyword::Begin) if self.at_ahead(1, Keyword::Atomic) => {
+                TokenKind::Keyword(SqlKeyword::Begin) if self.at_ahead(1, SqlKeyword::Atomic) => {
                     blocks += 1;
                 }
-                TokenKind::Keyword(Keyword::Case) if blocks > 0 => blocks += 1,
-                TokenKind::Keyword(Keyword::End) => blocks = blocks.saturating_sub(1),
+                TokenKind::Keyword(SqlKeyword::Case) if blocks > 0 => blocks += 1,
+                TokenKind::Keyword(SqlKeyword::End) => blocks = blocks.saturating_sub(1),
                 _ => {}
             }
             self.advance();

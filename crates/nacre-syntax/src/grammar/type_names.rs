@@ -3,7 +3,7 @@
 use super::cursor::{Parsed, StatementParser};
 use super::names::NamePlace;
 use crate::error::{SyntaxError, SyntaxErrorKind};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::tree::{BuiltinType, ExpressionNode, IntervalField, IntervalFields, TypeKind, TypeName};
 
@@ -14,7 +14,7 @@ impl StatementParser<'_> {
     /// Parses a type with SETOF and the dimensions of an array.
     pub(super) fn parse_type_name(&mut self) -> Parsed<TypeName> {
         let start = self.range();
-        let is_setof = self.take(Keyword::Setof);
+        let is_setof = self.take(SqlKeyword::Setof);
         let kind = self.parse_simple_type()?;
         let dimensions = self.parse_dimensions()?;
         Ok(TypeName { kind, is_setof, dimensions, range: self.range_from(start) })
@@ -22,7 +22,7 @@ impl StatementParser<'_> {
 
     fn parse_dimensions(&mut self) -> Parsed<Vec<Option<i32>>> {
         let mut dimensions = Vec::new();
-        if self.take(Keyword::Array) {
+        if self.take(SqlKeyword::Array) {
             let length = if self.take(TokenKind::LeftBracket) {
                 let length = self.expect_integer()?;
                 self.expect(TokenKind::RightBracket)?;
@@ -47,7 +47,7 @@ impl StatementParser<'_> {
         let Some(keyword) = self.keyword().filter(|_| self.at_builtin_type()) else {
             return self.parse_named_type();
         };
-        if keyword == Keyword::Interval {
+        if keyword == SqlKeyword::Interval {
             self.advance();
             return self.parse_interval_fields().map(TypeKind::Interval);
         }
@@ -69,50 +69,50 @@ impl StatementParser<'_> {
     /// Whether a type comes next whose name is words of the grammar.
     pub(super) fn at_builtin_type(&self) -> bool {
         match self.keyword() {
-            Some(Keyword::Double) => self.at_ahead(1, Keyword::Precision),
+            Some(SqlKeyword::Double) => self.at_ahead(1, SqlKeyword::Precision),
             Some(keyword) => is_type_keyword(keyword),
             None => false,
         }
     }
 
-    fn parse_builtin_type(&mut self, keyword: Keyword) -> Parsed<TypeKind> {
+    fn parse_builtin_type(&mut self, keyword: SqlKeyword) -> Parsed<TypeKind> {
         self.advance();
         let (which, modifiers) = match keyword {
-            Keyword::Smallint => (BuiltinType::Smallint, Vec::new()),
-            Keyword::Int | Keyword::Integer => (BuiltinType::Integer, Vec::new()),
-            Keyword::Bigint => (BuiltinType::Bigint, Vec::new()),
-            Keyword::Real => (BuiltinType::Real, Vec::new()),
-            Keyword::Boolean => (BuiltinType::Boolean, Vec::new()),
-            Keyword::Double => {
-                self.expect(Keyword::Precision)?;
+            SqlKeyword::Smallint => (BuiltinType::Smallint, Vec::new()),
+            SqlKeyword::Int | SqlKeyword::Integer => (BuiltinType::Integer, Vec::new()),
+            SqlKeyword::Bigint => (BuiltinType::Bigint, Vec::new()),
+            SqlKeyword::Real => (BuiltinType::Real, Vec::new()),
+            SqlKeyword::Boolean => (BuiltinType::Boolean, Vec::new()),
+            SqlKeyword::Double => {
+                self.expect(SqlKeyword::Precision)?;
                 (BuiltinType::Double, Vec::new())
             }
-            Keyword::Float => (self.parse_float_bits()?, Vec::new()),
-            Keyword::Numeric | Keyword::Decimal | Keyword::Dec => {
+            SqlKeyword::Float => (self.parse_float_bits()?, Vec::new()),
+            SqlKeyword::Numeric | SqlKeyword::Decimal | SqlKeyword::Dec => {
                 (BuiltinType::Numeric, self.parse_modifiers()?)
             }
-            Keyword::Bit => {
-                let is_varying = self.take(Keyword::Varying);
+            SqlKeyword::Bit => {
+                let is_varying = self.take(SqlKeyword::Varying);
                 let which = if is_varying { BuiltinType::BitVarying } else { BuiltinType::Bit };
                 (which, self.parse_modifiers()?)
             }
-            Keyword::Time | Keyword::Timestamp => return self.parse_time_type(keyword),
+            SqlKeyword::Time | SqlKeyword::Timestamp => return self.parse_time_type(keyword),
             _ => (self.parse_character_words(keyword)?, self.parse_length()?),
         };
         Ok(TypeKind::Builtin { which, modifiers })
     }
 
     /// Parses what follows the first word of a type of characters.
-    fn parse_character_words(&mut self, keyword: Keyword) -> Parsed<BuiltinType> {
-        if keyword == Keyword::Varchar {
+    fn parse_character_words(&mut self, keyword: SqlKeyword) -> Parsed<BuiltinType> {
+        if keyword == SqlKeyword::Varchar {
             return Ok(BuiltinType::CharacterVarying);
         }
-        if keyword == Keyword::National
-            && !(self.take(Keyword::Character) || self.take(Keyword::Char))
+        if keyword == SqlKeyword::National
+            && !(self.take(SqlKeyword::Character) || self.take(SqlKeyword::Char))
         {
             return Err(self.unexpected());
         }
-        let is_varying = self.take(Keyword::Varying);
+        let is_varying = self.take(SqlKeyword::Varying);
         Ok(if is_varying { BuiltinType::CharacterVarying } else { BuiltinType::Character })
     }
 
@@ -147,21 +147,21 @@ impl StatementParser<'_> {
         }
     }
 
-    fn parse_time_type(&mut self, keyword: Keyword) -> Parsed<TypeKind> {
+    fn parse_time_type(&mut self, keyword: SqlKeyword) -> Parsed<TypeKind> {
         let modifiers = self.parse_length()?;
-        let has_zone = if self.at_words(&[Keyword::With, Keyword::Time]) {
+        let has_zone = if self.at_words(&[SqlKeyword::With, SqlKeyword::Time]) {
             self.advance();
-            self.expect_words(&[Keyword::Time, Keyword::Zone])?;
+            self.expect_words(&[SqlKeyword::Time, SqlKeyword::Zone])?;
             true
-        } else if self.take(Keyword::Without) {
-            self.expect_words(&[Keyword::Time, Keyword::Zone])?;
+        } else if self.take(SqlKeyword::Without) {
+            self.expect_words(&[SqlKeyword::Time, SqlKeyword::Zone])?;
             false
         } else {
             false
         };
         let which = match (keyword, has_zone) {
-            (Keyword::Time, false) => BuiltinType::Time,
-            (Keyword::Time, true) => BuiltinType::TimeWithZone,
+            (SqlKeyword::Time, false) => BuiltinType::Time,
+            (SqlKeyword::Time, true) => BuiltinType::TimeWithZone,
             (_, false) => BuiltinType::Timestamp,
             (_, true) => BuiltinType::TimestampWithZone,
         };
@@ -196,7 +196,7 @@ impl StatementParser<'_> {
             let precision = self.parse_precision()?;
             return Ok(IntervalFields { span: Some((first, first)), precision });
         }
-        let goes_on = !matches!(first, IntervalField::Month) && self.at(Keyword::To);
+        let goes_on = !matches!(first, IntervalField::Month) && self.at(SqlKeyword::To);
         if !goes_on {
             return Ok(IntervalFields { span: Some((first, first)), precision: None });
         }
@@ -214,39 +214,39 @@ impl StatementParser<'_> {
     }
 }
 
-fn is_type_keyword(keyword: Keyword) -> bool {
+fn is_type_keyword(keyword: SqlKeyword) -> bool {
     matches!(
         keyword,
-        Keyword::Bigint
-            | Keyword::Bit
-            | Keyword::Boolean
-            | Keyword::Char
-            | Keyword::Character
-            | Keyword::Dec
-            | Keyword::Decimal
-            | Keyword::Float
-            | Keyword::Int
-            | Keyword::Integer
-            | Keyword::Interval
-            | Keyword::National
-            | Keyword::Nchar
-            | Keyword::Numeric
-            | Keyword::Real
-            | Keyword::Smallint
-            | Keyword::Time
-            | Keyword::Timestamp
-            | Keyword::Varchar
+        SqlKeyword::Bigint
+            | SqlKeyword::Bit
+            | SqlKeyword::Boolean
+            | SqlKeyword::Char
+            | SqlKeyword::Character
+            | SqlKeyword::Dec
+            | SqlKeyword::Decimal
+            | SqlKeyword::Float
+            | SqlKeyword::Int
+            | SqlKeyword::Integer
+            | SqlKeyword::Interval
+            | SqlKeyword::National
+            | SqlKeyword::Nchar
+            | SqlKeyword::Numeric
+            | SqlKeyword::Real
+            | SqlKeyword::Smallint
+            | SqlKeyword::Time
+            | SqlKeyword::Timestamp
+            | SqlKeyword::Varchar
     )
 }
 
-fn interval_field(keyword: Keyword) -> Option<IntervalField> {
+fn interval_field(keyword: SqlKeyword) -> Option<IntervalField> {
     Some(match keyword {
-        Keyword::Year => IntervalField::Year,
-        Keyword::Month => IntervalField::Month,
-        Keyword::Day => IntervalField::Day,
-        Keyword::Hour => IntervalField::Hour,
-        Keyword::Minute => IntervalField::Minute,
-        Keyword::Second => IntervalField::Second,
+        SqlKeyword::Year => IntervalField::Year,
+        SqlKeyword::Month => IntervalField::Month,
+        SqlKeyword::Day => IntervalField::Day,
+        SqlKeyword::Hour => IntervalField::Hour,
+        SqlKeyword::Minute => IntervalField::Minute,
+        SqlKeyword::Second => IntervalField::Second,
         _ => return None,
     })
 }

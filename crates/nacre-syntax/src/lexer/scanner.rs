@@ -3,7 +3,7 @@
 use super::tokens::{Token, TokenKind, TokenList};
 use super::{numbers, operators, strings};
 use crate::error::{SyntaxError, SyntaxErrorKind};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::range::SourceRange;
 
 /// Takes `text` apart.
@@ -123,7 +123,7 @@ impl TokenScanner<'_> {
             (b'x' | b'X', Some(b'\'')) => strings::read_bits(self, TokenKind::HexString),
             (b'n' | b'N', Some(b'\'')) => {
                 self.next += 1;
-                Ok(TokenKind::Keyword(Keyword::Nchar))
+                Ok(TokenKind::Keyword(SqlKeyword::Nchar))
             }
             (b'u' | b'U', Some(b'&')) if matches!(self.peek(2), Some(b'\'' | b'"')) => {
                 strings::read_unicode(self)
@@ -140,7 +140,7 @@ impl TokenScanner<'_> {
         let start = self.next;
         self.skip_name();
         let word = self.text.get(start..self.next).unwrap_or("");
-        Keyword::of(word).map_or(TokenKind::Name, TokenKind::Keyword)
+        SqlKeyword::of(word).map_or(TokenKind::Name, TokenKind::Keyword)
     }
 
     /// Skips bytes of a name that is not quoted.
@@ -213,13 +213,13 @@ mod tests {
     #[test]
     fn words_are_keywords_in_any_case_unless_quoted() {
         let expected =
-            [Keyword::Select.into(), Kind::QuotedName, Kind::Name, Kind::Name, Kind::End];
+            [SqlKeyword::Select.into(), Kind::QuotedName, Kind::Name, Kind::Name, Kind::End];
         assert_eq!(kinds("SeLeCt \"select\" selects a$1"), expected);
     }
 
     #[test]
     fn national_strings_are_a_type_and_a_string() {
-        assert_eq!(kinds("N'a'"), [Keyword::Nchar.into(), Kind::String, Kind::End]);
+        assert_eq!(kinds("N'a'"), [SqlKeyword::Nchar.into(), Kind::String, Kind::End]);
     }
 
     #[test]

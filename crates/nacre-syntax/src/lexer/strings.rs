@@ -4,7 +4,7 @@ use super::literals::{EscapeError, decode_escapes, decode_unicode, string_pieces
 use super::scanner::{TokenScanner, continues_name, is_blank, starts_name};
 use super::tokens::TokenKind;
 use crate::error::{SyntaxError, SyntaxErrorKind};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::range::SourceRange;
 
 const UNTERMINATED_STRING: &str = "unterminated quoted string";
@@ -173,7 +173,7 @@ fn read_uescape(scanner: &mut TokenScanner<'_>) -> Result<char, SyntaxError> {
     let is_uescape = scanner
         .text
         .get(word..ahead.next)
-        .is_some_and(|text| text.eq_ignore_ascii_case(Keyword::Uescape.word()));
+        .is_some_and(|text| text.eq_ignore_ascii_case(SqlKeyword::Uescape.word()));
     if !is_uescape {
         return Ok('\\');
     }

@@ -1,7 +1,7 @@
 //! What a text consists of.
 
 use crate::error::SyntaxError;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::range::SourceRange;
 
 /// What a token is.
@@ -12,7 +12,7 @@ pub(crate) enum TokenKind {
     End,
     /// The place of the lexer's error.
     Invalid,
-    Keyword(Keyword),
+    Keyword(SqlKeyword),
     /// A plain name; keywords have a kind of their own.
     Name,
     /// `"name"`
@@ -66,8 +66,8 @@ pub(crate) enum TokenKind {
     Other,
 }
 
-impl From<Keyword> for TokenKind {
-    fn from(keyword: Keyword) -> Self {
+impl From<SqlKeyword> for TokenKind {
+    fn from(keyword: SqlKeyword) -> Self {
         Self::Keyword(keyword)
     }
 }

@@ -1,12 +1,12 @@
 //! Names, strings and operators.
 
 use super::SqlPrinter;
-use crate::keywords::{Keyword, KeywordCategory};
+use crate::keywords::{KeywordCategory, SqlKeyword};
 use crate::tree::{ObjectName, OperatorName, RoleName, SqlName};
 
 impl SqlPrinter {
     pub(super) fn name(&mut self, name: &SqlName) {
-        let quoted = quoted(&name.text, Keyword::of(&name.text).is_none());
+        let quoted = quoted(&name.text, SqlKeyword::of(&name.text).is_none());
         self.put(&quoted);
     }
 
@@ -16,8 +16,9 @@ impl SqlPrinter {
 
     /// Appends a name where words of the grammar may stand as they are.
     pub(super) fn word(&mut self, word: &str) {
-        let is_free = match Keyword::of(word) {
-            Some(Keyword::True | Keyword::False | Keyword::On | Keyword::Analyze) | None => true,
+        let is_free = match SqlKeyword::of(word) {
+            Some(SqlKeyword::True | SqlKeyword::False | SqlKeyword::On | SqlKeyword::Analyze)
+            | None => true,
             Some(keyword) => keyword.category() != KeywordCategory::Reserved,
         };
         let quoted = quoted(word, is_free);

@@ -4,7 +4,7 @@ mod column_actions;
 mod table_actions;
 
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -18,19 +18,19 @@ impl StatementParser<'_> {
             _ => return Err(self.unexpected_at(1)),
         };
         let (kind, words) = match second {
-            Keyword::Table => (ObjectKind::Table, 1),
-            Keyword::Index => (ObjectKind::Index, 1),
-            Keyword::View => (ObjectKind::View, 1),
-            Keyword::Sequence => (ObjectKind::Sequence, 1),
-            Keyword::Materialized if self.at_ahead(2, Keyword::View) => {
+            SqlKeyword::Table => (ObjectKind::Table, 1),
+            SqlKeyword::Index => (ObjectKind::Index, 1),
+            SqlKeyword::View => (ObjectKind::View, 1),
+            SqlKeyword::Sequence => (ObjectKind::Sequence, 1),
+            SqlKeyword::Materialized if self.at_ahead(2, SqlKeyword::View) => {
                 (ObjectKind::MaterializedView, 2)
             }
-            Keyword::Schema => return self.parse_alter_named(start, ObjectKind::Schema),
-            Keyword::Database => return self.parse_alter_named(start, ObjectKind::Database),
-            Keyword::Role | Keyword::User => return self.parse_alter_role_or_name(start),
+            SqlKeyword::Schema => return self.parse_alter_named(start, ObjectKind::Schema),
+            SqlKeyword::Database => return self.parse_alter_named(start, ObjectKind::Database),
+            SqlKeyword::Role | SqlKeyword::User => return self.parse_alter_role_or_name(start),
             _ => return self.parse_other(start),
         };
-        if self.at_ahead(words + 1, Keyword::All) {
+        if self.at_ahead(words + 1, SqlKeyword::All) {
             return self.parse_all_in_tablespace(start, kind, words);
         }
         for _ in 0..=words {
@@ -55,15 +55,15 @@ impl StatementParser<'_> {
         for _ in 0..words + 2 {
             self.advance();
         }
-        self.expect_words(&[Keyword::In, Keyword::Tablespace])?;
+        self.expect_words(&[SqlKeyword::In, SqlKeyword::Tablespace])?;
         self.column_name()?;
-        if self.take(Keyword::Owned) {
-            self.expect(Keyword::By)?;
+        if self.take(SqlKeyword::Owned) {
+            self.expect(SqlKeyword::By)?;
             self.role_list()?;
         }
-        self.expect_words(&[Keyword::Set, Keyword::Tablespace])?;
+        self.expect_words(&[SqlKeyword::Set, SqlKeyword::Tablespace])?;
         self.column_name()?;
-        self.take(Keyword::Nowait);
+        self.take(SqlKeyword::Nowait);
         let keyword = format!("ALTER {kind:?} ALL IN TABLESPACE").to_uppercase();
         Ok(Statement::Other { keyword, range: self.range_from(start) })
     }
@@ -80,13 +80,13 @@ impl StatementParser<'_> {
             && !matches!(
                 self.keyword(),
                 Some(
-                    Keyword::Rename
-                        | Keyword::Set
-                        | Keyword::Reset
-                        | Keyword::Owner
-                        | Keyword::Add
-                        | Keyword::Alter
-                        | Keyword::Drop
+                    SqlKeyword::Rename
+                        | SqlKeyword::Set
+                        | SqlKeyword::Reset
+                        | SqlKeyword::Owner
+                        | SqlKeyword::Add
+                        | SqlKeyword::Alter
+                        | SqlKeyword::Drop
                 )
             );
         if is_option && !self.at_logged() {
@@ -102,28 +102,28 @@ impl StatementParser<'_> {
     }
 
     fn at_logged(&self) -> bool {
-        self.at_words(&[Keyword::Set, Keyword::Logged])
+        self.at_words(&[SqlKeyword::Set, SqlKeyword::Logged])
     }
 
     /// Parses an operation that stands alone: RENAME, SET SCHEMA, or of partitions.
     fn parse_sole_action(&mut self, kind: ObjectKind) -> Parsed<Option<AlterAction>> {
         let start = self.range();
         let action = match self.keyword() {
-            Some(Keyword::Rename) => self.parse_rename(kind)?,
-            Some(Keyword::Set) if self.at_ahead(1, Keyword::Schema) => {
+            Some(SqlKeyword::Rename) => self.parse_rename(kind)?,
+            Some(SqlKeyword::Set) if self.at_ahead(1, SqlKeyword::Schema) => {
                 self.advance();
                 self.advance();
                 AlterActionKind::SetSchema(self.column_name()?)
             }
-            Some(Keyword::Attach | Keyword::Detach) => {
+            Some(SqlKeyword::Attach | SqlKeyword::Detach) => {
                 self.parse_partition_action(kind == ObjectKind::Table)?;
                 AlterActionKind::Other
             }
-            Some(Keyword::Depends) => {
+            Some(SqlKeyword::Depends) => {
                 self.skip_action();
                 AlterActionKind::Other
             }
-            Some(Keyword::No) if self.at_ahead(1, Keyword::Depends) => {
+            Some(SqlKeyword::No) if self.at_ahead(1, SqlKeyword::Depends) => {
                 self.skip_action();
                 AlterActionKind::Other
             }
@@ -140,29 +140,29 @@ impl StatementParser<'_> {
     }
 
     fn parse_rename(&mut self, kind: ObjectKind) -> Parsed<AlterActionKind> {
-        self.expect(Keyword::Rename)?;
-        if self.take(Keyword::To) {
+        self.expect(SqlKeyword::Rename)?;
+        if self.take(SqlKeyword::To) {
             return self.column_name().map(AlterActionKind::Rename);
         }
-        if kind == ObjectKind::Table && self.take(Keyword::Constraint) {
+        if kind == ObjectKind::Table && self.take(SqlKeyword::Constraint) {
             let from = self.column_name()?;
-            self.expect(Keyword::To)?;
+            self.expect(SqlKeyword::To)?;
             return Ok(AlterActionKind::RenameConstraint(from, self.column_name()?));
         }
         if matches!(kind, ObjectKind::Index | ObjectKind::Sequence) {
             return Err(self.unexpected());
         }
         // COLUMN is reserved, so it cannot be the name.
-        self.take(Keyword::Column);
+        self.take(SqlKeyword::Column);
         let from = self.column_name()?;
-        self.expect(Keyword::To)?;
+        self.expect(SqlKeyword::To)?;
         Ok(AlterActionKind::RenameColumn(from, self.column_name()?))
     }
 
     /// Parses RENAME and OWNER TO of a schema or database; what else is altered has no tree.
     fn parse_alter_named(&mut self, start: SourceRange, kind: ObjectKind) -> Parsed<Statement> {
         let is_known =
-            matches!(self.peek_at(3), TokenKind::Keyword(Keyword::Rename | Keyword::Owner));
+            matches!(self.peek_at(3), TokenKind::Keyword(SqlKeyword::Rename | SqlKeyword::Owner));
         if !is_known {
             return self.parse_other(start);
         }
@@ -173,8 +173,8 @@ impl StatementParser<'_> {
         let name = ObjectName { parts: vec![name], range };
         let table = RelationName { name, is_only: false };
         let action_start = self.range();
-        let action = if self.take(Keyword::Rename) {
-            self.expect(Keyword::To)?;
+        let action = if self.take(SqlKeyword::Rename) {
+            self.expect(SqlKeyword::To)?;
             AlterActionKind::Rename(self.column_name()?)
         } else {
             self.parse_owner()?
@@ -187,14 +187,14 @@ impl StatementParser<'_> {
 
     /// Parses ALTER ROLE: RENAME TO, or options.
     fn parse_alter_role_or_name(&mut self, start: SourceRange) -> Parsed<Statement> {
-        if self.at_ahead(3, Keyword::Rename) {
+        if self.at_ahead(3, SqlKeyword::Rename) {
             return self.parse_alter_named(start, ObjectKind::Role);
         }
         self.parse_alter_role(start)
     }
 
     fn parse_owner(&mut self) -> Parsed<AlterActionKind> {
-        self.expect_words(&[Keyword::Owner, Keyword::To])?;
+        self.expect_words(&[SqlKeyword::Owner, SqlKeyword::To])?;
         self.role_name().map(AlterActionKind::OwnerTo)
     }
 }

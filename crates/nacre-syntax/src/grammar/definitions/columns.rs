@@ -2,7 +2,7 @@
 
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::tree::{
     ColumnConstraint, ColumnConstraintKind, ColumnDefinition, ConstraintAttribute, KeyStorage,
@@ -15,8 +15,8 @@ impl StatementParser<'_> {
         let start = self.range();
         let name = self.column_name()?;
         let type_name = self.parse_type_name()?;
-        let compression = if self.take(Keyword::Compression) {
-            if self.at(Keyword::Default) {
+        let compression = if self.take(SqlKeyword::Compression) {
+            if self.at(SqlKeyword::Default) {
                 Some(self.take_name())
             } else {
                 Some(self.column_name()?)
@@ -24,7 +24,7 @@ impl StatementParser<'_> {
         } else {
             None
         };
-        if self.at(Keyword::Options) {
+        if self.at(SqlKeyword::Options) {
             return Err(SyntaxError::not_supported("OPTIONS of a column", self.range()));
         }
         let (collation, constraints) = self.parse_column_constraints()?;
@@ -40,7 +40,7 @@ impl StatementParser<'_> {
         let mut constraints = Vec::new();
         loop {
             let range = self.range();
-            if self.take(Keyword::Collate) {
+            if self.take(SqlKeyword::Collate) {
                 if collation.is_some() {
                     let message = "multiple COLLATE clauses not allowed";
                     return Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, range));
@@ -57,7 +57,7 @@ impl StatementParser<'_> {
 
     fn parse_column_constraint(&mut self) -> Parsed<Option<ColumnConstraint>> {
         let start = self.range();
-        let name = if self.take(Keyword::Constraint) { Some(self.column_name()?) } else { None };
+        let name = if self.take(SqlKeyword::Constraint) { Some(self.column_name()?) } else { None };
         if name.is_none()
             && let Some(attribute) = self.parse_column_attribute()?
         {
@@ -73,58 +73,58 @@ impl StatementParser<'_> {
 
     /// Parses DEFERRABLE and the like, which are no constraints by themselves.
     fn parse_column_attribute(&mut self) -> Parsed<Option<ConstraintAttribute>> {
-        if self.take_words(&[Keyword::Not, Keyword::Deferrable]) {
+        if self.take_words(&[SqlKeyword::Not, SqlKeyword::Deferrable]) {
             return Ok(Some(ConstraintAttribute::NotDeferrable));
         }
-        if self.take(Keyword::Deferrable) {
+        if self.take(SqlKeyword::Deferrable) {
             return Ok(Some(ConstraintAttribute::Deferrable));
         }
-        if !self.take(Keyword::Initially) {
+        if !self.take(SqlKeyword::Initially) {
             return Ok(None);
         }
-        if self.take(Keyword::Deferred) {
+        if self.take(SqlKeyword::Deferred) {
             return Ok(Some(ConstraintAttribute::InitiallyDeferred));
         }
-        self.expect(Keyword::Immediate)?;
+        self.expect(SqlKeyword::Immediate)?;
         Ok(Some(ConstraintAttribute::InitiallyImmediate))
     }
 
     fn parse_column_constraint_kind(&mut self) -> Parsed<Option<ColumnConstraintKind>> {
         let Some(keyword) = self.keyword() else { return Ok(None) };
         let kind = match keyword {
-            Keyword::Not => {
+            SqlKeyword::Not => {
                 self.advance();
-                self.expect(Keyword::Null)?;
+                self.expect(SqlKeyword::Null)?;
                 ColumnConstraintKind::NotNull
             }
-            Keyword::Null => {
+            SqlKeyword::Null => {
                 self.advance();
                 ColumnConstraintKind::Null
             }
-            Keyword::Unique => {
+            SqlKeyword::Unique => {
                 self.advance();
                 let nulls_equal = self.parse_nulls_distinct()?;
                 ColumnConstraintKind::Unique(self.parse_key_storage(nulls_equal, Vec::new())?)
             }
-            Keyword::Primary => {
+            SqlKeyword::Primary => {
                 self.advance();
-                self.expect(Keyword::Key)?;
+                self.expect(SqlKeyword::Key)?;
                 ColumnConstraintKind::PrimaryKey(self.parse_key_storage(false, Vec::new())?)
             }
-            Keyword::Check => {
+            SqlKeyword::Check => {
                 self.advance();
                 self.expect(TokenKind::LeftParen)?;
                 let condition = self.parse_expression()?;
                 self.expect(TokenKind::RightParen)?;
-                let no_inherit = self.take_words(&[Keyword::No, Keyword::Inherit]);
+                let no_inherit = self.take_words(&[SqlKeyword::No, SqlKeyword::Inherit]);
                 ColumnConstraintKind::Check(condition, no_inherit)
             }
-            Keyword::Default => {
+            SqlKeyword::Default => {
                 self.advance();
                 ColumnConstraintKind::Default(self.parse_restricted()?)
             }
-            Keyword::Generated => self.parse_generated()?,
-            Keyword::References => {
+            SqlKeyword::Generated => self.parse_generated()?,
+            SqlKeyword::References => {
                 ColumnConstraintKind::References(Box::new(self.parse_references()?))
             }
             _ => return Ok(None),
@@ -133,18 +133,18 @@ impl StatementParser<'_> {
     }
 
     fn parse_generated(&mut self) -> Parsed<ColumnConstraintKind> {
-        self.expect(Keyword::Generated)?;
+        self.expect(SqlKeyword::Generated)?;
         let range = self.range();
         let is_always = self.parse_generated_when()?;
-        self.expect(Keyword::As)?;
-        if self.take(Keyword::Identity) {
+        self.expect(SqlKeyword::As)?;
+        if self.take(SqlKeyword::Identity) {
             let options = self.parse_paren_sequence_options()?;
             return Ok(ColumnConstraintKind::Identity { is_always, options });
         }
         self.expect(TokenKind::LeftParen)?;
         let value = self.parse_expression()?;
         self.expect(TokenKind::RightParen)?;
-        self.expect(Keyword::Stored)?;
+        self.expect(SqlKeyword::Stored)?;
         if !is_always {
             let message = "for a generated column, GENERATED ALWAYS must be specified";
             return Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, range));
@@ -154,20 +154,20 @@ impl StatementParser<'_> {
 
     /// Parses ALWAYS (true) or BY DEFAULT (false).
     pub(super) fn parse_generated_when(&mut self) -> Parsed<bool> {
-        let is_always = self.take(Keyword::Always);
+        let is_always = self.take(SqlKeyword::Always);
         if !is_always {
-            self.expect_words(&[Keyword::By, Keyword::Default])?;
+            self.expect_words(&[SqlKeyword::By, SqlKeyword::Default])?;
         }
         Ok(is_always)
     }
 
     /// Parses NULLS [NOT] DISTINCT if it is there; true is NOT.
     pub(super) fn parse_nulls_distinct(&mut self) -> Parsed<bool> {
-        if !self.take(Keyword::Nulls) {
+        if !self.take(SqlKeyword::Nulls) {
             return Ok(false);
         }
-        let nulls_equal = self.take(Keyword::Not);
-        self.expect(Keyword::Distinct)?;
+        let nulls_equal = self.take(SqlKeyword::Not);
+        self.expect(SqlKeyword::Distinct)?;
         Ok(nulls_equal)
     }
 
@@ -177,9 +177,10 @@ impl StatementParser<'_> {
         nulls_equal: bool,
         included: Vec<crate::tree::SqlName>,
     ) -> Parsed<KeyStorage> {
-        let options = if self.take(Keyword::With) { self.parse_definition()? } else { Vec::new() };
-        let tablespace = if self.take(Keyword::Using) {
-            self.expect_words(&[Keyword::Index, Keyword::Tablespace])?;
+        let options =
+            if self.take(SqlKeyword::With) { self.parse_definition()? } else { Vec::new() };
+        let tablespace = if self.take(SqlKeyword::Using) {
+            self.expect_words(&[SqlKeyword::Index, SqlKeyword::Tablespace])?;
             Some(self.column_name()?)
         } else {
             None

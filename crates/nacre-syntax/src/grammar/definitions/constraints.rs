@@ -2,7 +2,7 @@
 
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -25,14 +25,15 @@ impl StatementParser<'_> {
     pub(super) fn at_table_constraint(&self) -> bool {
         match self.keyword() {
             Some(
-                Keyword::Constraint
-                | Keyword::Check
-                | Keyword::Unique
-                | Keyword::Primary
-                | Keyword::Foreign,
+                SqlKeyword::Constraint
+                | SqlKeyword::Check
+                | SqlKeyword::Unique
+                | SqlKeyword::Primary
+                | SqlKeyword::Foreign,
             ) => true,
-            Some(Keyword::Exclude) => {
-                matches!(self.peek_at(1), TokenKind::LeftParen) || self.at_ahead(1, Keyword::Using)
+            Some(SqlKeyword::Exclude) => {
+                matches!(self.peek_at(1), TokenKind::LeftParen)
+                    || self.at_ahead(1, SqlKeyword::Using)
             }
             _ => false,
         }
@@ -40,31 +41,31 @@ impl StatementParser<'_> {
 
     pub(super) fn parse_table_constraint(&mut self) -> Parsed<TableConstraint> {
         let start = self.range();
-        let name = if self.take(Keyword::Constraint) { Some(self.column_name()?) } else { None };
+        let name = if self.take(SqlKeyword::Constraint) { Some(self.column_name()?) } else { None };
         let kind = match self.keyword() {
-            Some(Keyword::Check) => {
+            Some(SqlKeyword::Check) => {
                 self.advance();
                 self.expect(TokenKind::LeftParen)?;
                 let condition = self.parse_expression()?;
                 self.expect(TokenKind::RightParen)?;
                 TableConstraintKind::Check(condition)
             }
-            Some(Keyword::Unique) => {
+            Some(SqlKeyword::Unique) => {
                 self.advance();
                 self.parse_key(false)?
             }
-            Some(Keyword::Primary) => {
+            Some(SqlKeyword::Primary) => {
                 self.advance();
-                self.expect(Keyword::Key)?;
+                self.expect(SqlKeyword::Key)?;
                 self.parse_key(true)?
             }
-            Some(Keyword::Foreign) => {
+            Some(SqlKeyword::Foreign) => {
                 self.advance();
-                self.expect(Keyword::Key)?;
+                self.expect(SqlKeyword::Key)?;
                 let columns = self.paren_list(Self::column_name)?;
                 TableConstraintKind::ForeignKey(columns, Box::new(self.parse_references()?))
             }
-            Some(Keyword::Exclude) => {
+            Some(SqlKeyword::Exclude) => {
                 self.advance();
                 TableConstraintKind::Exclude(Box::new(self.parse_exclusion()?))
             }
@@ -99,8 +100,8 @@ impl StatementParser<'_> {
     }
 
     fn parse_key(&mut self, is_primary: bool) -> Parsed<TableConstraintKind> {
-        if self.take(Keyword::Using) {
-            self.expect(Keyword::Index)?;
+        if self.take(SqlKeyword::Using) {
+            self.expect(SqlKeyword::Index)?;
             let index = self.column_name()?;
             return Ok(if is_primary {
                 TableConstraintKind::PrimaryKeyIndex(index)
@@ -120,7 +121,7 @@ impl StatementParser<'_> {
     }
 
     fn parse_included_columns(&mut self) -> Parsed<Vec<SqlName>> {
-        if self.take(Keyword::Include) {
+        if self.take(SqlKeyword::Include) {
             self.paren_list(Self::column_name)
         } else {
             Ok(Vec::new())
@@ -131,12 +132,12 @@ impl StatementParser<'_> {
         let access_method = self.parse_access_method()?;
         let elements = self.paren_list(|parser| {
             let element = parser.parse_index_element()?;
-            parser.expect(Keyword::With)?;
+            parser.expect(SqlKeyword::With)?;
             Ok((element, parser.parse_any_operator()?))
         })?;
         let included = self.parse_included_columns()?;
         let storage = self.parse_key_storage(false, included)?;
-        let condition = if self.take(Keyword::Where) {
+        let condition = if self.take(SqlKeyword::Where) {
             self.expect(TokenKind::LeftParen)?;
             let condition = self.parse_expression()?;
             self.expect(TokenKind::RightParen)?;
@@ -153,26 +154,26 @@ impl StatementParser<'_> {
         loop {
             let range = self.range();
             let attribute = match self.keyword() {
-                Some(Keyword::Deferrable) => ConstraintAttribute::Deferrable,
-                Some(Keyword::Not) => {
+                Some(SqlKeyword::Deferrable) => ConstraintAttribute::Deferrable,
+                Some(SqlKeyword::Not) => {
                     self.advance();
                     match self.keyword() {
-                        Some(Keyword::Deferrable) => ConstraintAttribute::NotDeferrable,
-                        Some(Keyword::Valid) => ConstraintAttribute::NotValid,
+                        Some(SqlKeyword::Deferrable) => ConstraintAttribute::NotDeferrable,
+                        Some(SqlKeyword::Valid) => ConstraintAttribute::NotValid,
                         _ => return Err(self.unexpected()),
                     }
                 }
-                Some(Keyword::Initially) => {
+                Some(SqlKeyword::Initially) => {
                     self.advance();
                     match self.keyword() {
-                        Some(Keyword::Deferred) => ConstraintAttribute::InitiallyDeferred,
-                        Some(Keyword::Immediate) => ConstraintAttribute::InitiallyImmediate,
+                        Some(SqlKeyword::Deferred) => ConstraintAttribute::InitiallyDeferred,
+                        Some(SqlKeyword::Immediate) => ConstraintAttribute::InitiallyImmediate,
                         _ => return Err(self.unexpected()),
                     }
                 }
-                Some(Keyword::No) => {
+                Some(SqlKeyword::No) => {
                     self.advance();
-                    if !self.at(Keyword::Inherit) {
+                    if !self.at(SqlKeyword::Inherit) {
                         return Err(self.unexpected());
                     }
                     ConstraintAttribute::NoInherit
@@ -187,20 +188,20 @@ impl StatementParser<'_> {
 
     /// Parses REFERENCES with its actions.
     pub(super) fn parse_references(&mut self) -> Parsed<ForeignKeyTarget> {
-        self.expect(Keyword::References)?;
+        self.expect(SqlKeyword::References)?;
         let table = self.object_name()?;
         let columns = self.optional_columns()?;
         let matching = self.parse_match_kind()?;
         let mut on_delete = None;
         let mut on_update = None;
-        while self.at(Keyword::On) && (on_delete.is_none() || on_update.is_none()) {
+        while self.at(SqlKeyword::On) && (on_delete.is_none() || on_update.is_none()) {
             let slot = match self.peek_at(1) {
-                TokenKind::Keyword(Keyword::Delete) if on_delete.is_none() => &mut on_delete,
-                TokenKind::Keyword(Keyword::Update) if on_update.is_none() => &mut on_update,
+                TokenKind::Keyword(SqlKeyword::Delete) if on_delete.is_none() => &mut on_delete,
+                TokenKind::Keyword(SqlKeyword::Update) if on_update.is_none() => &mut on_update,
                 _ => return Err(self.unexpected_at(1)),
             };
             let start = self.advance().range;
-            let is_delete = self.at(Keyword::Delete);
+            let is_delete = self.at(SqlKeyword::Delete);
             self.advance();
             let action = self.parse_key_action()?;
             check_action(&action, is_delete, start)?;
@@ -211,34 +212,34 @@ impl StatementParser<'_> {
 
     fn parse_match_kind(&mut self) -> Parsed<MatchKind> {
         let start = self.range();
-        if !self.take(Keyword::Match) {
+        if !self.take(SqlKeyword::Match) {
             return Ok(MatchKind::Simple);
         }
-        if self.take(Keyword::Full) {
+        if self.take(SqlKeyword::Full) {
             return Ok(MatchKind::Full);
         }
-        if self.take(Keyword::Partial) {
+        if self.take(SqlKeyword::Partial) {
             return Err(SyntaxError::not_supported("MATCH PARTIAL", start));
         }
-        self.expect(Keyword::Simple)?;
+        self.expect(SqlKeyword::Simple)?;
         Ok(MatchKind::Simple)
     }
 
     fn parse_key_action(&mut self) -> Parsed<KeyAction> {
         let action = match self.keyword() {
-            Some(Keyword::Cascade) => KeyAction::Cascade,
-            Some(Keyword::Restrict) => KeyAction::Restrict,
-            Some(Keyword::No) => {
+            Some(SqlKeyword::Cascade) => KeyAction::Cascade,
+            Some(SqlKeyword::Restrict) => KeyAction::Restrict,
+            Some(SqlKeyword::No) => {
                 self.advance();
-                if !self.at(Keyword::Action) {
+                if !self.at(SqlKeyword::Action) {
                     return Err(self.unexpected());
                 }
                 KeyAction::NoAction
             }
-            Some(Keyword::Set) => {
+            Some(SqlKeyword::Set) => {
                 self.advance();
-                let is_null = self.at(Keyword::Null);
-                if !is_null && !self.at(Keyword::Default) {
+                let is_null = self.at(SqlKeyword::Null);
+                if !is_null && !self.at(SqlKeyword::Default) {
                     return Err(self.unexpected());
                 }
                 self.advance();

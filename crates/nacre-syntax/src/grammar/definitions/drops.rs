@@ -3,7 +3,7 @@
 use crate::error::SyntaxError;
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -23,9 +23,9 @@ enum NameForm {
 impl StatementParser<'_> {
     /// Parses CASCADE or RESTRICT, if one is there.
     pub(in crate::grammar) fn parse_behavior(&mut self) -> DropBehavior {
-        if self.take(Keyword::Cascade) {
+        if self.take(SqlKeyword::Cascade) {
             DropBehavior::Cascade
-        } else if self.take(Keyword::Restrict) {
+        } else if self.take(SqlKeyword::Restrict) {
             DropBehavior::Restrict
         } else {
             DropBehavior::Unspecified
@@ -33,10 +33,11 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_drop(&mut self, start: SourceRange) -> Parsed<Statement> {
-        if self.at_ahead(1, Keyword::Owned) {
+        if self.at_ahead(1, SqlKeyword::Owned) {
             return self.parse_drop_owned(start);
         }
-        let is_mapping = self.at_ahead(1, Keyword::User) && self.at_ahead(2, Keyword::Mapping);
+        let is_mapping =
+            self.at_ahead(1, SqlKeyword::User) && self.at_ahead(2, SqlKeyword::Mapping);
         let Some((kind, form, words)) = self.object_kind(1).filter(|_| !is_mapping) else {
             return self.parse_other(start);
         };
@@ -46,7 +47,7 @@ impl StatementParser<'_> {
         for _ in 0..=words {
             self.advance();
         }
-        let is_concurrent = kind == ObjectKind::Index && self.take(Keyword::Concurrently);
+        let is_concurrent = kind == ObjectKind::Index && self.take(SqlKeyword::Concurrently);
         let if_exists = self.parse_if_exists();
         let is_single = matches!(kind, ObjectKind::Database | ObjectKind::Tablespace);
         let names = if is_single {
@@ -54,11 +55,12 @@ impl StatementParser<'_> {
         } else {
             self.list(|parser| parser.dropped_name(form))?
         };
-        if kind == ObjectKind::Database && (self.at(Keyword::With) || self.at(TokenKind::LeftParen))
+        if kind == ObjectKind::Database
+            && (self.at(SqlKeyword::With) || self.at(TokenKind::LeftParen))
         {
             let range = self.range();
-            self.take(Keyword::With);
-            self.paren_list(|parser| parser.expect(Keyword::Force))?;
+            self.take(SqlKeyword::With);
+            self.paren_list(|parser| parser.expect(SqlKeyword::Force))?;
             return Err(SyntaxError::not_supported("DROP DATABASE with FORCE", range));
         }
         let has_behavior = !is_single && kind != ObjectKind::Role;
@@ -73,27 +75,29 @@ impl StatementParser<'_> {
         let TokenKind::Keyword(keyword) = self.peek_at(ahead) else { return None };
         let second = |word| self.at_ahead(ahead + 1, word);
         Some(match keyword {
-            Keyword::Table => (ObjectKind::Table, NameForm::Qualified, 1),
-            Keyword::View => (ObjectKind::View, NameForm::Qualified, 1),
-            Keyword::Index => (ObjectKind::Index, NameForm::Qualified, 1),
-            Keyword::Sequence => (ObjectKind::Sequence, NameForm::Qualified, 1),
-            Keyword::Collation => (ObjectKind::Collation, NameForm::Qualified, 1),
-            Keyword::Column => (ObjectKind::Column, NameForm::Qualified, 1),
-            Keyword::Constraint => (ObjectKind::Constraint, NameForm::Single, 1),
-            Keyword::Materialized if second(Keyword::View) => {
+            SqlKeyword::Table => (ObjectKind::Table, NameForm::Qualified, 1),
+            SqlKeyword::View => (ObjectKind::View, NameForm::Qualified, 1),
+            SqlKeyword::Index => (ObjectKind::Index, NameForm::Qualified, 1),
+            SqlKeyword::Sequence => (ObjectKind::Sequence, NameForm::Qualified, 1),
+            SqlKeyword::Collation => (ObjectKind::Collation, NameForm::Qualified, 1),
+            SqlKeyword::Column => (ObjectKind::Column, NameForm::Qualified, 1),
+            SqlKeyword::Constraint => (ObjectKind::Constraint, NameForm::Single, 1),
+            SqlKeyword::Materialized if second(SqlKeyword::View) => {
                 (ObjectKind::MaterializedView, NameForm::Qualified, 2)
             }
-            Keyword::Foreign if second(Keyword::Table) => {
+            SqlKeyword::Foreign if second(SqlKeyword::Table) => {
                 (ObjectKind::ForeignTable, NameForm::Qualified, 2)
             }
-            Keyword::Schema => (ObjectKind::Schema, NameForm::Single, 1),
-            Keyword::Database => (ObjectKind::Database, NameForm::Single, 1),
-            Keyword::Tablespace => (ObjectKind::Tablespace, NameForm::Single, 1),
-            Keyword::Extension => (ObjectKind::Extension, NameForm::Single, 1),
-            Keyword::Language => (ObjectKind::Language, NameForm::Single, 1),
-            Keyword::Role | Keyword::User | Keyword::Group => (ObjectKind::Role, NameForm::Role, 1),
-            Keyword::Type => (ObjectKind::Type, NameForm::Type, 1),
-            Keyword::Domain => (ObjectKind::Domain, NameForm::Type, 1),
+            SqlKeyword::Schema => (ObjectKind::Schema, NameForm::Single, 1),
+            SqlKeyword::Database => (ObjectKind::Database, NameForm::Single, 1),
+            SqlKeyword::Tablespace => (ObjectKind::Tablespace, NameForm::Single, 1),
+            SqlKeyword::Extension => (ObjectKind::Extension, NameForm::Single, 1),
+            SqlKeyword::Language => (ObjectKind::Language, NameForm::Single, 1),
+            SqlKeyword::Role | SqlKeyword::User | SqlKeyword::Group => {
+                (ObjectKind::Role, NameForm::Role, 1)
+            }
+            SqlKeyword::Type => (ObjectKind::Type, NameForm::Type, 1),
+            SqlKeyword::Domain => (ObjectKind::Domain, NameForm::Type, 1),
             _ => return None,
         })
     }
@@ -124,14 +128,14 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_truncate(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Truncate)?;
-        self.take(Keyword::Table);
+        self.expect(SqlKeyword::Truncate)?;
+        self.take(SqlKeyword::Table);
         let tables = self.list(Self::parse_relation)?;
-        let restarts_identity = if self.take(Keyword::Restart) {
-            self.expect(Keyword::Identity)?;
+        let restarts_identity = if self.take(SqlKeyword::Restart) {
+            self.expect(SqlKeyword::Identity)?;
             Some(true)
-        } else if self.take(Keyword::Continue) {
-            self.expect(Keyword::Identity)?;
+        } else if self.take(SqlKeyword::Continue) {
+            self.expect(SqlKeyword::Identity)?;
             Some(false)
         } else {
             None
@@ -143,15 +147,15 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_comment(&mut self, start: SourceRange) -> Parsed<Statement> {
-        if !self.at_ahead(1, Keyword::On) {
+        if !self.at_ahead(1, SqlKeyword::On) {
             return Err(self.unexpected_at(1));
         }
         let Some((kind, form, words)) = self.object_kind(2) else {
             return self.parse_other(start);
         };
         let is_other = matches!(kind, ObjectKind::Type | ObjectKind::Domain)
-            || (kind == ObjectKind::Constraint && self.at_ahead(5, Keyword::Domain))
-            || matches!(self.peek_at(2), TokenKind::Keyword(Keyword::User | Keyword::Group));
+            || (kind == ObjectKind::Constraint && self.at_ahead(5, SqlKeyword::Domain))
+            || matches!(self.peek_at(2), TokenKind::Keyword(SqlKeyword::User | SqlKeyword::Group));
         if is_other {
             return self.parse_other(start);
         }
@@ -161,13 +165,13 @@ impl StatementParser<'_> {
         let form = if form == NameForm::Role { NameForm::Single } else { form };
         let name = self.dropped_name(form)?;
         let table = if kind == ObjectKind::Constraint {
-            self.expect(Keyword::On)?;
+            self.expect(SqlKeyword::On)?;
             Some(self.object_name()?)
         } else {
             None
         };
-        self.expect(Keyword::Is)?;
-        let text = if self.take(Keyword::Null) { None } else { Some(self.expect_string()?) };
+        self.expect(SqlKeyword::Is)?;
+        let text = if self.take(SqlKeyword::Null) { None } else { Some(self.expect_string()?) };
         let range = self.range_from(start);
         let statement = CommentStatement { kind, name, table, text, range };
         Ok(Statement::Comment(Box::new(statement)))

@@ -2,7 +2,7 @@
 
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -11,29 +11,29 @@ use crate::tree::{
 
 impl StatementParser<'_> {
     pub(super) fn parse_create_index(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Create)?;
-        let is_unique = self.take(Keyword::Unique);
-        self.expect(Keyword::Index)?;
-        let is_concurrent = self.take(Keyword::Concurrently);
+        self.expect(SqlKeyword::Create)?;
+        let is_unique = self.take(SqlKeyword::Unique);
+        self.expect(SqlKeyword::Index)?;
+        let is_concurrent = self.take(SqlKeyword::Concurrently);
         let if_not_exists = self.parse_if_not_exists()?;
         let name = if if_not_exists {
             Some(self.column_name()?)
         } else {
             self.optional_name(NamePlace::Column)
         };
-        self.expect(Keyword::On)?;
+        self.expect(SqlKeyword::On)?;
         let table = self.parse_relation()?;
         let access_method = self.parse_access_method()?;
         let elements = self.paren_list(Self::parse_index_element)?;
-        let included = if self.take(Keyword::Include) {
+        let included = if self.take(SqlKeyword::Include) {
             self.paren_list(Self::parse_index_element)?
         } else {
             Vec::new()
         };
         let nulls_equal = self.parse_nulls_distinct()?;
-        let options = if self.take(Keyword::With) { self.parse_options()? } else { Vec::new() };
+        let options = if self.take(SqlKeyword::With) { self.parse_options()? } else { Vec::new() };
         let tablespace =
-            if self.take(Keyword::Tablespace) { Some(self.column_name()?) } else { None };
+            if self.take(SqlKeyword::Tablespace) { Some(self.column_name()?) } else { None };
         let condition = self.parse_where()?;
         Ok(Statement::CreateIndex(Box::new(CreateIndex {
             is_unique,
@@ -57,10 +57,10 @@ impl StatementParser<'_> {
         let value = self.parse_index_value()?;
         let collation = self.optional_collation()?;
         let operator_class = self.parse_operator_class(true)?;
-        let is_descending = if self.take(Keyword::Asc) {
+        let is_descending = if self.take(SqlKeyword::Asc) {
             Some(false)
         } else {
-            self.take(Keyword::Desc).then_some(true)
+            self.take(SqlKeyword::Desc).then_some(true)
         };
         let nulls_first = self.parse_nulls_order();
         Ok(IndexElement { value, collation, operator_class, is_descending, nulls_first })
@@ -105,9 +105,9 @@ impl StatementParser<'_> {
         &mut self,
         has_options: bool,
     ) -> Parsed<Option<(crate::tree::ObjectName, Vec<crate::tree::StorageOption>)>> {
-        let is_nulls = self.at(Keyword::Nulls)
-            && (self.at_ahead(1, Keyword::First) || self.at_ahead(1, Keyword::Last));
-        let has_using = !has_options && self.take(Keyword::Using);
+        let is_nulls = self.at(SqlKeyword::Nulls)
+            && (self.at_ahead(1, SqlKeyword::First) || self.at_ahead(1, SqlKeyword::Last));
+        let has_using = !has_options && self.take(SqlKeyword::Using);
         if !has_using && (is_nulls || !self.is_name(NamePlace::Column)) {
             return Ok(None);
         }

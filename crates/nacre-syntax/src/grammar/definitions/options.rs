@@ -2,18 +2,18 @@
 
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::{Keyword, KeywordCategory};
+use crate::keywords::{KeywordCategory, SqlKeyword};
 use crate::lexer::TokenKind;
 use crate::tree::{ObjectName, OptionValue, StorageOption};
 
 impl StatementParser<'_> {
     /// Parses `WITH (...)` or WITHOUT OIDS, if one is there.
     pub(super) fn parse_with_options(&mut self) -> Parsed<Vec<StorageOption>> {
-        if self.take(Keyword::Without) {
-            self.expect(Keyword::Oids)?;
+        if self.take(SqlKeyword::Without) {
+            self.expect(SqlKeyword::Oids)?;
             return Ok(Vec::new());
         }
-        if self.take(Keyword::With) { self.parse_options() } else { Ok(Vec::new()) }
+        if self.take(SqlKeyword::With) { self.parse_options() } else { Ok(Vec::new()) }
     }
 
     /// Parses `(name = value, ...)`, of which names may be qualified.
@@ -55,7 +55,7 @@ impl StatementParser<'_> {
             return self.parse_any_operator().map(OptionValue::Operator);
         }
         let is_word = self.keyword().is_some_and(|keyword| {
-            keyword.category() == KeywordCategory::Reserved || keyword == Keyword::None
+            keyword.category() == KeywordCategory::Reserved || keyword == SqlKeyword::None
         });
         if is_word {
             return Ok(OptionValue::Keyword(self.take_name()));

@@ -2,15 +2,15 @@
 
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::range::SourceRange;
 use crate::tree::Statement;
 
 impl StatementParser<'_> {
     /// Parses CREATE TABLE from OF or PARTITION OF on.
     pub(super) fn parse_other_table(&mut self, start: SourceRange) -> Parsed<Statement> {
-        let is_partition = self.take(Keyword::Partition);
-        self.expect(Keyword::Of)?;
+        let is_partition = self.take(SqlKeyword::Partition);
+        self.expect(SqlKeyword::Of)?;
         self.object_name()?;
         self.optional_paren_list(Self::parse_typed_element)?;
         if is_partition {
@@ -27,41 +27,41 @@ impl StatementParser<'_> {
             return self.parse_table_constraint().map(|_| ());
         }
         self.column_name()?;
-        if self.take(Keyword::With) {
-            self.expect(Keyword::Options)?;
+        if self.take(SqlKeyword::With) {
+            self.expect(SqlKeyword::Options)?;
         }
         self.parse_column_constraints().map(|_| ())
     }
 
     /// Parses ATTACH PARTITION or DETACH PARTITION.
     pub(super) fn parse_partition_action(&mut self, is_table: bool) -> Parsed<()> {
-        let is_attach = self.at(Keyword::Attach);
+        let is_attach = self.at(SqlKeyword::Attach);
         self.advance();
-        self.expect(Keyword::Partition)?;
+        self.expect(SqlKeyword::Partition)?;
         self.object_name()?;
         if is_attach && is_table {
             return self.parse_partition_bound();
         }
-        if !is_attach && !self.take(Keyword::Concurrently) {
-            self.take(Keyword::Finalize);
+        if !is_attach && !self.take(SqlKeyword::Concurrently) {
+            self.take(SqlKeyword::Finalize);
         }
         Ok(())
     }
 
     fn parse_partition_bound(&mut self) -> Parsed<()> {
-        if self.take(Keyword::Default) {
+        if self.take(SqlKeyword::Default) {
             return Ok(());
         }
-        self.expect_words(&[Keyword::For, Keyword::Values])?;
-        if self.take(Keyword::In) {
+        self.expect_words(&[SqlKeyword::For, SqlKeyword::Values])?;
+        if self.take(SqlKeyword::In) {
             return self.paren_list(Self::parse_expression).map(|_| ());
         }
-        if self.take(Keyword::From) {
+        if self.take(SqlKeyword::From) {
             self.paren_list(Self::parse_expression)?;
-            self.expect(Keyword::To)?;
+            self.expect(SqlKeyword::To)?;
             return self.paren_list(Self::parse_expression).map(|_| ());
         }
-        self.expect(Keyword::With)?;
+        self.expect(SqlKeyword::With)?;
         self.paren_list(|parser| {
             parser.expect_name(NamePlace::Unreserved)?;
             parser.expect_integer()

@@ -3,7 +3,7 @@
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::reserved_role;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -30,10 +30,10 @@ const ROLE_ATTRIBUTES: [&str; 14] = [
 
 impl StatementParser<'_> {
     pub(super) fn parse_create_role(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Create)?;
+        self.expect(SqlKeyword::Create)?;
         let action = match self.keyword() {
-            Some(Keyword::Role) => RoleAction::CreateRole,
-            Some(Keyword::User) => RoleAction::CreateUser,
+            Some(SqlKeyword::Role) => RoleAction::CreateRole,
+            Some(SqlKeyword::User) => RoleAction::CreateUser,
             _ => RoleAction::CreateGroup,
         };
         self.advance();
@@ -42,11 +42,13 @@ impl StatementParser<'_> {
 
     /// Parses ALTER ROLE with options; its forms with SET and RESET have no tree.
     pub(super) fn parse_alter_role(&mut self, start: SourceRange) -> Parsed<Statement> {
-        let is_other = self.at_ahead(2, Keyword::All)
-            || self.at_ahead(2, Keyword::Mapping)
+        let is_other = self.at_ahead(2, SqlKeyword::All)
+            || self.at_ahead(2, SqlKeyword::Mapping)
             || matches!(
                 self.peek_at(3),
-                TokenKind::Keyword(Keyword::Set | Keyword::Reset | Keyword::In | Keyword::Rename)
+                TokenKind::Keyword(
+                    SqlKeyword::Set | SqlKeyword::Reset | SqlKeyword::In | SqlKeyword::Rename
+                )
             );
         if is_other {
             return self.parse_other(start);
@@ -61,7 +63,7 @@ impl StatementParser<'_> {
         if action != RoleAction::Alter {
             check_new_role(&name)?;
         }
-        self.take(Keyword::With);
+        self.take(SqlKeyword::With);
         let mut options = Vec::new();
         while let Some(option) = self.parse_role_option(action)? {
             options.push(option);
@@ -74,47 +76,47 @@ impl StatementParser<'_> {
         let Some(keyword) = self.keyword() else { return self.parse_role_attribute() };
         let is_create = action != RoleAction::Alter;
         let option = match keyword {
-            Keyword::Inherit => return self.parse_role_attribute(),
-            Keyword::Encrypted => {
+            SqlKeyword::Inherit => return self.parse_role_attribute(),
+            SqlKeyword::Encrypted => {
                 self.advance();
-                self.expect(Keyword::Password)?;
+                self.expect(SqlKeyword::Password)?;
                 RoleOption::Password(Some(self.expect_string()?))
             }
-            Keyword::Password => {
+            SqlKeyword::Password => {
                 self.advance();
-                let is_null = self.take(Keyword::Null);
+                let is_null = self.take(SqlKeyword::Null);
                 RoleOption::Password(if is_null { None } else { Some(self.expect_string()?) })
             }
-            Keyword::Connection => {
+            SqlKeyword::Connection => {
                 self.advance();
-                self.expect(Keyword::Limit)?;
+                self.expect(SqlKeyword::Limit)?;
                 RoleOption::ConnectionLimit(i64::from(self.expect_signed_integer()?))
             }
-            Keyword::Valid => {
+            SqlKeyword::Valid => {
                 self.advance();
-                self.expect(Keyword::Until)?;
+                self.expect(SqlKeyword::Until)?;
                 RoleOption::ValidUntil(self.expect_string()?)
             }
-            Keyword::User => {
+            SqlKeyword::User => {
                 self.advance();
                 RoleOption::Role(self.role_list()?)
             }
-            Keyword::Sysid if is_create => {
+            SqlKeyword::Sysid if is_create => {
                 self.advance();
                 RoleOption::SystemId(self.expect_integer()?.to_string())
             }
-            Keyword::Admin if is_create => {
+            SqlKeyword::Admin if is_create => {
                 self.advance();
                 RoleOption::Admin(self.role_list()?)
             }
-            Keyword::Role if is_create => {
+            SqlKeyword::Role if is_create => {
                 self.advance();
                 RoleOption::Role(self.role_list()?)
             }
-            Keyword::In if is_create => {
+            SqlKeyword::In if is_create => {
                 self.advance();
-                if !self.take(Keyword::Role) {
-                    self.expect(Keyword::Group)?;
+                if !self.take(SqlKeyword::Role) {
+                    self.expect(SqlKeyword::Group)?;
                 }
                 RoleOption::InRole(self.role_list()?)
             }
@@ -125,7 +127,7 @@ impl StatementParser<'_> {
 
     fn parse_role_attribute(&mut self) -> Parsed<Option<RoleOption>> {
         let is_name = matches!(self.peek(), TokenKind::Name | TokenKind::QuotedName);
-        if !is_name && !self.at(Keyword::Inherit) {
+        if !is_name && !self.at(SqlKeyword::Inherit) {
             return Ok(None);
         }
         let name: SqlName = self.take_name();
@@ -137,7 +139,7 @@ impl StatementParser<'_> {
     }
 
     pub(super) fn parse_drop_owned(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect_words(&[Keyword::Drop, Keyword::Owned, Keyword::By])?;
+        self.expect_words(&[SqlKeyword::Drop, SqlKeyword::Owned, SqlKeyword::By])?;
         let roles = self.role_list()?;
         let behavior = self.parse_behavior();
         let range = self.range_from(start);
@@ -146,9 +148,9 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_reassign(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect_words(&[Keyword::Reassign, Keyword::Owned, Keyword::By])?;
+        self.expect_words(&[SqlKeyword::Reassign, SqlKeyword::Owned, SqlKeyword::By])?;
         let roles = self.role_list()?;
-        self.expect(Keyword::To)?;
+        self.expect(SqlKeyword::To)?;
         let new_owner = Some(self.role_name()?);
         let behavior = Default::default();
         let range = self.range_from(start);

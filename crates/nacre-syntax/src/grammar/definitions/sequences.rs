@@ -1,16 +1,16 @@
 //! Sequences and their options.
 
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{AlterSequence, CreateSequence, ObjectName, SequenceOption, Statement};
 
 impl StatementParser<'_> {
     pub(super) fn parse_create_sequence(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Create)?;
+        self.expect(SqlKeyword::Create)?;
         let persistence = self.parse_persistence()?;
-        self.expect(Keyword::Sequence)?;
+        self.expect(SqlKeyword::Sequence)?;
         let if_not_exists = self.parse_if_not_exists()?;
         let name = self.object_name()?;
         let options = self.parse_sequence_options()?;
@@ -61,50 +61,50 @@ impl StatementParser<'_> {
         let Some(keyword) = self.keyword() else { return Ok(None) };
         let is_option = matches!(
             keyword,
-            Keyword::As
-                | Keyword::Cache
-                | Keyword::Cycle
-                | Keyword::Increment
-                | Keyword::Maxvalue
-                | Keyword::Minvalue
-                | Keyword::No
-                | Keyword::Owned
-                | Keyword::Sequence
-                | Keyword::Start
-                | Keyword::Restart
+            SqlKeyword::As
+                | SqlKeyword::Cache
+                | SqlKeyword::Cycle
+                | SqlKeyword::Increment
+                | SqlKeyword::Maxvalue
+                | SqlKeyword::Minvalue
+                | SqlKeyword::No
+                | SqlKeyword::Owned
+                | SqlKeyword::Sequence
+                | SqlKeyword::Start
+                | SqlKeyword::Restart
         );
         if !is_option {
             return Ok(None);
         }
         self.advance();
         let option = match keyword {
-            Keyword::As => {
+            SqlKeyword::As => {
                 let type_name = self.parse_plain_type()?;
                 SequenceOption::As(type_name)
             }
-            Keyword::Cache => SequenceOption::Cache(self.expect_signed_number()?),
-            Keyword::Cycle => SequenceOption::Cycle(true),
-            Keyword::Increment => {
-                self.take(Keyword::By);
+            SqlKeyword::Cache => SequenceOption::Cache(self.expect_signed_number()?),
+            SqlKeyword::Cycle => SequenceOption::Cycle(true),
+            SqlKeyword::Increment => {
+                self.take(SqlKeyword::By);
                 SequenceOption::Increment(self.expect_signed_number()?)
             }
-            Keyword::Maxvalue => SequenceOption::MaxValue(Some(self.expect_signed_number()?)),
-            Keyword::Minvalue => SequenceOption::MinValue(Some(self.expect_signed_number()?)),
-            Keyword::No => self.parse_no_option()?,
-            Keyword::Owned => {
-                self.expect(Keyword::By)?;
+            SqlKeyword::Maxvalue => SequenceOption::MaxValue(Some(self.expect_signed_number()?)),
+            SqlKeyword::Minvalue => SequenceOption::MinValue(Some(self.expect_signed_number()?)),
+            SqlKeyword::No => self.parse_no_option()?,
+            SqlKeyword::Owned => {
+                self.expect(SqlKeyword::By)?;
                 SequenceOption::OwnedBy(self.object_name()?)
             }
-            Keyword::Sequence => {
-                self.expect(Keyword::Name)?;
+            SqlKeyword::Sequence => {
+                self.expect(SqlKeyword::Name)?;
                 SequenceOption::SequenceName(self.object_name()?)
             }
-            Keyword::Start => {
-                self.take(Keyword::With);
+            SqlKeyword::Start => {
+                self.take(SqlKeyword::With);
                 SequenceOption::Start(self.expect_signed_number()?)
             }
             _ => {
-                let is_with = self.take(Keyword::With);
+                let is_with = self.take(SqlKeyword::With);
                 let has_number = is_with || self.at_signed_number();
                 let number = if has_number { Some(self.expect_signed_number()?) } else { None };
                 SequenceOption::Restart(number)
@@ -115,9 +115,9 @@ impl StatementParser<'_> {
 
     fn parse_no_option(&mut self) -> Parsed<SequenceOption> {
         let option = match self.keyword() {
-            Some(Keyword::Maxvalue) => SequenceOption::MaxValue(None),
-            Some(Keyword::Minvalue) => SequenceOption::MinValue(None),
-            Some(Keyword::Cycle) => SequenceOption::Cycle(false),
+            Some(SqlKeyword::Maxvalue) => SequenceOption::MaxValue(None),
+            Some(SqlKeyword::Minvalue) => SequenceOption::MinValue(None),
+            Some(SqlKeyword::Cycle) => SequenceOption::Cycle(false),
             _ => return Err(self.unexpected()),
         };
         self.advance();

@@ -2,7 +2,7 @@
 
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -25,10 +25,10 @@ impl StatementParser<'_> {
         start: SourceRange,
     ) -> Parsed<Statement> {
         let ahead = self.create_words();
-        if self.at_ahead(ahead, Keyword::Materialized) {
+        if self.at_ahead(ahead, SqlKeyword::Materialized) {
             return self.parse_create_materialized(start);
         }
-        if !self.at_ahead(ahead, Keyword::Table) {
+        if !self.at_ahead(ahead, SqlKeyword::Table) {
             return Err(self.unexpected_at(ahead));
         }
         let head = self.parse_table_head(start)?;
@@ -37,9 +37,9 @@ impl StatementParser<'_> {
     }
 
     fn parse_table_head(&mut self, start: SourceRange) -> Parsed<TableHead> {
-        self.expect(Keyword::Create)?;
+        self.expect(SqlKeyword::Create)?;
         let persistence = self.parse_persistence()?;
-        self.expect(Keyword::Table)?;
+        self.expect(SqlKeyword::Table)?;
         let if_not_exists = self.parse_if_not_exists()?;
         let name = self.object_name()?;
         Ok(TableHead { start, persistence, if_not_exists, name })
@@ -47,7 +47,7 @@ impl StatementParser<'_> {
 
     pub(super) fn parse_create_table(&mut self, start: SourceRange) -> Parsed<Statement> {
         let head = self.parse_table_head(start)?;
-        if self.at(Keyword::Of) || self.at(Keyword::Partition) {
+        if self.at(SqlKeyword::Of) || self.at(SqlKeyword::Partition) {
             return self.parse_other_table(start);
         }
         if !self.at(TokenKind::LeftParen) {
@@ -74,7 +74,7 @@ impl StatementParser<'_> {
             self.list(Self::parse_table_element)?
         };
         self.expect(TokenKind::RightParen)?;
-        let inherits = if self.take(Keyword::Inherits) {
+        let inherits = if self.take(SqlKeyword::Inherits) {
             self.paren_list(Self::object_name)?
         } else {
             Vec::new()
@@ -96,7 +96,7 @@ impl StatementParser<'_> {
     }
 
     fn parse_table_element(&mut self) -> Parsed<TableElement> {
-        if self.at(Keyword::Like) {
+        if self.at(SqlKeyword::Like) {
             self.advance();
             return self.parse_like();
         }
@@ -110,23 +110,23 @@ impl StatementParser<'_> {
         let table = self.object_name()?;
         let mut options = Vec::new();
         loop {
-            let is_included = self.take(Keyword::Including);
-            if !is_included && !self.take(Keyword::Excluding) {
+            let is_included = self.take(SqlKeyword::Including);
+            if !is_included && !self.take(SqlKeyword::Excluding) {
                 return Ok(TableElement::Like(table, options));
             }
             let is_known = matches!(
                 self.keyword(),
                 Some(
-                    Keyword::All
-                        | Keyword::Comments
-                        | Keyword::Compression
-                        | Keyword::Constraints
-                        | Keyword::Defaults
-                        | Keyword::Generated
-                        | Keyword::Identity
-                        | Keyword::Indexes
-                        | Keyword::Statistics
-                        | Keyword::Storage
+                    SqlKeyword::All
+                        | SqlKeyword::Comments
+                        | SqlKeyword::Compression
+                        | SqlKeyword::Constraints
+                        | SqlKeyword::Defaults
+                        | SqlKeyword::Generated
+                        | SqlKeyword::Identity
+                        | SqlKeyword::Indexes
+                        | SqlKeyword::Statistics
+                        | SqlKeyword::Storage
                 )
             );
             if !is_known {
@@ -137,10 +137,10 @@ impl StatementParser<'_> {
     }
 
     pub(super) fn parse_partition_key(&mut self) -> Parsed<Option<PartitionKey>> {
-        if !self.take(Keyword::Partition) {
+        if !self.take(SqlKeyword::Partition) {
             return Ok(None);
         }
-        self.expect(Keyword::By)?;
+        self.expect(SqlKeyword::By)?;
         let strategy = self.column_name()?;
         let keys = self.paren_list(Self::parse_partition_element)?;
         Ok(Some(PartitionKey { strategy, keys }))
@@ -152,38 +152,38 @@ impl StatementParser<'_> {
         let options = self.parse_with_options()?;
         let on_commit = self.parse_on_commit()?;
         let tablespace =
-            if self.take(Keyword::Tablespace) { Some(self.column_name()?) } else { None };
+            if self.take(SqlKeyword::Tablespace) { Some(self.column_name()?) } else { None };
         Ok(TableStorage { access_method, options, on_commit, tablespace })
     }
 
     /// Parses `USING name` if it is there.
     pub(super) fn parse_access_method(&mut self) -> Parsed<Option<SqlName>> {
-        if self.take(Keyword::Using) { self.column_name().map(Some) } else { Ok(None) }
+        if self.take(SqlKeyword::Using) { self.column_name().map(Some) } else { Ok(None) }
     }
 
     fn parse_on_commit(&mut self) -> Parsed<Option<CommitAction>> {
-        if !self.take(Keyword::On) {
+        if !self.take(SqlKeyword::On) {
             return Ok(None);
         }
-        self.expect(Keyword::Commit)?;
+        self.expect(SqlKeyword::Commit)?;
         let action = match self.keyword() {
-            Some(Keyword::Drop) => {
+            Some(SqlKeyword::Drop) => {
                 self.advance();
                 return Ok(Some(CommitAction::Drop));
             }
-            Some(Keyword::Delete) => CommitAction::DeleteRows,
-            Some(Keyword::Preserve) => CommitAction::PreserveRows,
+            Some(SqlKeyword::Delete) => CommitAction::DeleteRows,
+            Some(SqlKeyword::Preserve) => CommitAction::PreserveRows,
             _ => return Err(self.unexpected()),
         };
         self.advance();
-        self.expect(Keyword::Rows)?;
+        self.expect(SqlKeyword::Rows)?;
         Ok(Some(action))
     }
 
     fn parse_table_as(&mut self, head: TableHead, columns: Vec<SqlName>) -> Parsed<Statement> {
         let storage = self.parse_table_storage()?;
-        self.expect(Keyword::As)?;
-        let source = if self.take(Keyword::Execute) {
+        self.expect(SqlKeyword::As)?;
+        let source = if self.take(SqlKeyword::Execute) {
             let name = self.column_name()?;
             TableSource::Execute(name, self.optional_paren_list(Self::parse_expression)?)
         } else {
@@ -206,26 +206,26 @@ impl StatementParser<'_> {
 
     /// Parses WITH DATA or WITH NO DATA, if one is there.
     fn parse_with_data(&mut self) -> Parsed<bool> {
-        if !self.take(Keyword::With) {
+        if !self.take(SqlKeyword::With) {
             return Ok(true);
         }
-        let has_data = !self.take(Keyword::No);
-        self.expect(Keyword::Data)?;
+        let has_data = !self.take(SqlKeyword::No);
+        self.expect(SqlKeyword::Data)?;
         Ok(has_data)
     }
 
     pub(super) fn parse_create_materialized(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Create)?;
+        self.expect(SqlKeyword::Create)?;
         let persistence = self.parse_persistence()?;
-        self.expect_words(&[Keyword::Materialized, Keyword::View])?;
+        self.expect_words(&[SqlKeyword::Materialized, SqlKeyword::View])?;
         let if_not_exists = self.parse_if_not_exists()?;
         let name = self.object_name()?;
         let columns = self.optional_columns()?;
         let access_method = self.parse_access_method()?;
         let options = self.parse_with_options()?;
         let tablespace =
-            if self.take(Keyword::Tablespace) { Some(self.column_name()?) } else { None };
-        self.expect(Keyword::As)?;
+            if self.take(SqlKeyword::Tablespace) { Some(self.column_name()?) } else { None };
+        self.expect(SqlKeyword::As)?;
         let source = TableSource::Query(self.parse_boxed_query()?);
         let has_data = self.parse_with_data()?;
         Ok(Statement::CreateTableAs(Box::new(CreateTableAs {

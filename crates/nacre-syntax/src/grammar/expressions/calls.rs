@@ -3,7 +3,7 @@
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -25,13 +25,13 @@ impl StatementParser<'_> {
             return self.parse_modified_literal(start, call);
         }
         call.within_group = self.parse_within_group(&call)?;
-        if self.take(Keyword::Filter) {
+        if self.take(SqlKeyword::Filter) {
             self.expect(TokenKind::LeftParen)?;
-            self.expect(Keyword::Where)?;
+            self.expect(SqlKeyword::Where)?;
             call.filter = Some(self.parse_expression()?);
             self.expect(TokenKind::RightParen)?;
         }
-        if self.take(Keyword::Over) {
+        if self.take(SqlKeyword::Over) {
             call.window = Some(self.parse_window_reference()?);
         }
         Ok(self.node(start, ExpressionKind::Function(Box::new(call))))
@@ -67,7 +67,8 @@ impl StatementParser<'_> {
         }
         loop {
             // VARIADIC is the last one, and not with ALL or DISTINCT before it.
-            is_variadic = quantifier == SetQuantifier::Unspecified && self.take(Keyword::Variadic);
+            is_variadic =
+                quantifier == SetQuantifier::Unspecified && self.take(SqlKeyword::Variadic);
             items.push(self.parse_argument()?);
             if is_variadic || !self.take(TokenKind::Comma) {
                 break;
@@ -79,9 +80,9 @@ impl StatementParser<'_> {
 
     /// Parses ALL or DISTINCT, if one is there.
     pub(in crate::grammar) fn parse_set_quantifier(&mut self) -> SetQuantifier {
-        if self.take(Keyword::All) {
+        if self.take(SqlKeyword::All) {
             SetQuantifier::All
-        } else if self.take(Keyword::Distinct) {
+        } else if self.take(SqlKeyword::Distinct) {
             SetQuantifier::Distinct
         } else {
             SetQuantifier::Unspecified
@@ -126,12 +127,12 @@ impl StatementParser<'_> {
 
     fn parse_within_group(&mut self, call: &FunctionCall) -> Parsed<Vec<SortItem>> {
         let range = self.range();
-        if !self.take(Keyword::Within) {
+        if !self.take(SqlKeyword::Within) {
             return Ok(Vec::new());
         }
-        self.expect(Keyword::Group)?;
+        self.expect(SqlKeyword::Group)?;
         self.expect(TokenKind::LeftParen)?;
-        if !self.at(Keyword::Order) {
+        if !self.at(SqlKeyword::Order) {
             return Err(self.unexpected());
         }
         let items = self.parse_order_by()?;

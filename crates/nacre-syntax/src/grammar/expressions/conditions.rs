@@ -2,7 +2,7 @@
 
 use super::{ExpressionPlace, LEVEL_IS, LEVEL_MATCH, ParenContent};
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::tree::{
     BetweenTest, ExpressionKind, ExpressionNode, InSource, LikeForm, LikeTest, NormalForm,
@@ -19,14 +19,14 @@ impl StatementParser<'_> {
         let operand = Box::new(left);
         let word = self.keyword();
         self.advance();
-        if word != Some(Keyword::Is) {
-            let is_negated = word == Some(Keyword::Notnull);
+        if word != Some(SqlKeyword::Is) {
+            let is_negated = word == Some(SqlKeyword::Notnull);
             let test = ValueTest::Null;
             return Ok((ExpressionKind::Is { operand, test, is_negated }, false));
         }
-        let is_negated = self.take(Keyword::Not);
-        if self.take(Keyword::Distinct) {
-            self.expect(Keyword::From)?;
+        let is_negated = self.take(SqlKeyword::Not);
+        if self.take(SqlKeyword::Distinct) {
+            self.expect(SqlKeyword::From)?;
             let right = Box::new(self.parse_operand(LEVEL_IS + 1, place)?);
             return Ok((ExpressionKind::Distinct { left: operand, right, is_negated }, true));
         }
@@ -37,15 +37,15 @@ impl StatementParser<'_> {
     fn parse_value_test(&mut self, place: ExpressionPlace) -> Parsed<ValueTest> {
         let is_any = place == ExpressionPlace::Any;
         let test = match self.keyword() {
-            Some(Keyword::Document) => ValueTest::Document,
-            Some(Keyword::Null) if is_any => ValueTest::Null,
-            Some(Keyword::True) if is_any => ValueTest::True,
-            Some(Keyword::False) if is_any => ValueTest::False,
-            Some(Keyword::Unknown) if is_any => ValueTest::Unknown,
-            Some(Keyword::Normalized) if is_any => ValueTest::Normalized(None),
+            Some(SqlKeyword::Document) => ValueTest::Document,
+            Some(SqlKeyword::Null) if is_any => ValueTest::Null,
+            Some(SqlKeyword::True) if is_any => ValueTest::True,
+            Some(SqlKeyword::False) if is_any => ValueTest::False,
+            Some(SqlKeyword::Unknown) if is_any => ValueTest::Unknown,
+            Some(SqlKeyword::Normalized) if is_any => ValueTest::Normalized(None),
             _ if is_any => {
                 let form = self.parse_normal_form()?;
-                self.expect(Keyword::Normalized)?;
+                self.expect(SqlKeyword::Normalized)?;
                 return Ok(ValueTest::Normalized(Some(form)));
             }
             _ => return Err(self.unexpected()),
@@ -56,10 +56,10 @@ impl StatementParser<'_> {
 
     pub(super) fn parse_normal_form(&mut self) -> Parsed<NormalForm> {
         let form = match self.keyword() {
-            Some(Keyword::Nfc) => NormalForm::Nfc,
-            Some(Keyword::Nfd) => NormalForm::Nfd,
-            Some(Keyword::Nfkc) => NormalForm::Nfkc,
-            Some(Keyword::Nfkd) => NormalForm::Nfkd,
+            Some(SqlKeyword::Nfc) => NormalForm::Nfc,
+            Some(SqlKeyword::Nfd) => NormalForm::Nfd,
+            Some(SqlKeyword::Nfkc) => NormalForm::Nfkc,
+            Some(SqlKeyword::Nfkd) => NormalForm::Nfkd,
             _ => return Err(self.unexpected()),
         };
         self.advance();
@@ -68,14 +68,14 @@ impl StatementParser<'_> {
 
     /// Parses BETWEEN, IN, LIKE and their kin; the second value is whether it ends in an operand.
     pub(super) fn parse_match(&mut self, left: ExpressionNode) -> Parsed<(ExpressionKind, bool)> {
-        let is_negated = self.take(Keyword::Not);
+        let is_negated = self.take(SqlKeyword::Not);
         let word = self.keyword();
         self.advance();
         let form = match word {
-            Some(Keyword::Between) => {
+            Some(SqlKeyword::Between) => {
                 return Ok((self.parse_between(left, is_negated)?, true));
             }
-            Some(Keyword::In) => {
+            Some(SqlKeyword::In) => {
                 let source = match self.parse_paren_content(true)? {
                     ParenContent::Query(query) => InSource::Query(query),
                     ParenContent::Items(items) => InSource::List(items),
@@ -83,21 +83,21 @@ impl StatementParser<'_> {
                 let operand = Box::new(left);
                 return Ok((ExpressionKind::In { operand, source, is_negated }, false));
             }
-            Some(Keyword::Like) => LikeForm::Like,
-            Some(Keyword::Ilike) => LikeForm::Ilike,
+            Some(SqlKeyword::Like) => LikeForm::Like,
+            Some(SqlKeyword::Ilike) => LikeForm::Ilike,
             _ => {
-                self.expect(Keyword::To)?;
+                self.expect(SqlKeyword::To)?;
                 LikeForm::Similar
             }
         };
         let is_quantified = form != LikeForm::Similar
-            && matches!(self.keyword(), Some(Keyword::Any | Keyword::Some | Keyword::All));
+            && matches!(self.keyword(), Some(SqlKeyword::Any | SqlKeyword::Some | SqlKeyword::All));
         if is_quantified {
             let operator = QuantifiedOperator::Like { form, is_negated };
             return Ok((self.parse_quantifier(left, operator)?, false));
         }
         let pattern = self.parse_operand(LEVEL_MATCH + 1, ExpressionPlace::Any)?;
-        let escape = if self.take(Keyword::Escape) {
+        let escape = if self.take(SqlKeyword::Escape) {
             Some(self.parse_operand(LEVEL_MATCH + 1, ExpressionPlace::Any)?)
         } else {
             None
@@ -111,12 +111,12 @@ impl StatementParser<'_> {
         operand: ExpressionNode,
         is_negated: bool,
     ) -> Parsed<ExpressionKind> {
-        let is_symmetric = self.take(Keyword::Symmetric);
+        let is_symmetric = self.take(SqlKeyword::Symmetric);
         if !is_symmetric {
-            self.take(Keyword::Asymmetric);
+            self.take(SqlKeyword::Asymmetric);
         }
         let low = self.parse_restricted()?;
-        self.expect(Keyword::And)?;
+        self.expect(SqlKeyword::And)?;
         let high = self.parse_operand(LEVEL_MATCH + 1, ExpressionPlace::Any)?;
         let test = BetweenTest { operand, low, high, is_symmetric, is_negated };
         Ok(ExpressionKind::Between(Box::new(test)))
@@ -136,7 +136,7 @@ impl StatementParser<'_> {
         operand: ExpressionNode,
         operator: QuantifiedOperator,
     ) -> Parsed<ExpressionKind> {
-        let is_all = self.at(Keyword::All);
+        let is_all = self.at(SqlKeyword::All);
         self.advance();
         let quantifier = if is_all { ValueQuantifier::All } else { ValueQuantifier::Any };
         let start = self.range();

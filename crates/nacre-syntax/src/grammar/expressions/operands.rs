@@ -4,7 +4,7 @@ use super::ExpressionPlace;
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::{NamePlace, is_string};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -59,9 +59,9 @@ impl StatementParser<'_> {
             TokenKind::Decimal => LiteralValue::Decimal(text.to_owned()),
             TokenKind::BitString => LiteralValue::BitString(bits_of(text)),
             TokenKind::HexString => LiteralValue::HexString(bits_of(text)),
-            TokenKind::Keyword(Keyword::Null) => LiteralValue::Null,
-            TokenKind::Keyword(Keyword::True) => LiteralValue::Boolean(true),
-            TokenKind::Keyword(Keyword::False) => LiteralValue::Boolean(false),
+            TokenKind::Keyword(SqlKeyword::Null) => LiteralValue::Null,
+            TokenKind::Keyword(SqlKeyword::True) => LiteralValue::Boolean(true),
+            TokenKind::Keyword(SqlKeyword::False) => LiteralValue::Boolean(false),
             _ => LiteralValue::Text(self.expect_string()?),
         };
         // The others went on by themselves.
@@ -91,24 +91,24 @@ impl StatementParser<'_> {
     /// Parses what begins with a word of the grammar.
     fn parse_keyword_operand(
         &mut self,
-        keyword: Keyword,
+        keyword: SqlKeyword,
         place: ExpressionPlace,
     ) -> Parsed<ExpressionNode> {
         match keyword {
-            Keyword::Null | Keyword::True | Keyword::False => self.parse_literal(),
-            Keyword::Case => self.parse_case(),
-            Keyword::Array => self.parse_array(),
-            Keyword::Row if self.at_ahead(1, TokenKind::LeftParen) => {
+            SqlKeyword::Null | SqlKeyword::True | SqlKeyword::False => self.parse_literal(),
+            SqlKeyword::Case => self.parse_case(),
+            SqlKeyword::Array => self.parse_array(),
+            SqlKeyword::Row if self.at_ahead(1, TokenKind::LeftParen) => {
                 let row = self.parse_explicit_row()?;
                 if place == ExpressionPlace::Any { self.parse_overlaps(row) } else { Ok(row) }
             }
-            Keyword::Exists if self.at_ahead(1, TokenKind::LeftParen) => {
+            SqlKeyword::Exists if self.at_ahead(1, TokenKind::LeftParen) => {
                 let start = self.range();
                 self.advance();
                 let query = Box::new(self.parse_paren_query()?);
                 Ok(self.node(start, ExpressionKind::Exists(query)))
             }
-            Keyword::Grouping if self.at_ahead(1, TokenKind::LeftParen) => {
+            SqlKeyword::Grouping if self.at_ahead(1, TokenKind::LeftParen) => {
                 let start = self.range();
                 self.advance();
                 let items = self.paren_list(Self::parse_expression)?;
@@ -123,25 +123,25 @@ impl StatementParser<'_> {
     }
 
     /// Whether a type comes next whose name is words of the grammar, and a string behind it.
-    fn at_type_literal(&self, keyword: Keyword) -> bool {
+    fn at_type_literal(&self, keyword: SqlKeyword) -> bool {
         if !self.at_builtin_type() {
             return false;
         }
         let next = match self.peek_at(1) {
-            TokenKind::LeftParen => return keyword != Keyword::Double,
+            TokenKind::LeftParen => return keyword != SqlKeyword::Double,
             kind if is_string(kind) => return true,
             TokenKind::Keyword(next) => next,
             _ => return false,
         };
         match keyword {
-            Keyword::Double => true,
-            Keyword::National => matches!(next, Keyword::Character | Keyword::Char),
-            Keyword::Bit | Keyword::Char | Keyword::Character | Keyword::Nchar => {
-                next == Keyword::Varying
+            SqlKeyword::Double => true,
+            SqlKeyword::National => matches!(next, SqlKeyword::Character | SqlKeyword::Char),
+            SqlKeyword::Bit | SqlKeyword::Char | SqlKeyword::Character | SqlKeyword::Nchar => {
+                next == SqlKeyword::Varying
             }
-            Keyword::Time | Keyword::Timestamp => {
-                (next == Keyword::With && self.at_ahead(2, Keyword::Time))
-                    || next == Keyword::Without
+            SqlKeyword::Time | SqlKeyword::Timestamp => {
+                (next == SqlKeyword::With && self.at_ahead(2, SqlKeyword::Time))
+                    || next == SqlKeyword::Without
             }
             _ => false,
         }
@@ -149,7 +149,7 @@ impl StatementParser<'_> {
 
     fn parse_builtin_literal(&mut self) -> Parsed<ExpressionNode> {
         let start = self.range();
-        let kind = if self.take(Keyword::Interval) {
+        let kind = if self.take(SqlKeyword::Interval) {
             let precision = self.parse_precision()?;
             let text = self.expect_string()?;
             let fields = match precision {
@@ -264,25 +264,25 @@ impl StatementParser<'_> {
 
     fn parse_case(&mut self) -> Parsed<ExpressionNode> {
         let start = self.range();
-        self.expect(Keyword::Case)?;
-        let operand = if self.at(Keyword::When) { None } else { Some(self.parse_expression()?) };
+        self.expect(SqlKeyword::Case)?;
+        let operand = if self.at(SqlKeyword::When) { None } else { Some(self.parse_expression()?) };
         let mut branches = Vec::new();
-        while branches.is_empty() || self.at(Keyword::When) {
-            self.expect(Keyword::When)?;
+        while branches.is_empty() || self.at(SqlKeyword::When) {
+            self.expect(SqlKeyword::When)?;
             let condition = self.parse_expression()?;
-            self.expect(Keyword::Then)?;
+            self.expect(SqlKeyword::Then)?;
             branches.push(CaseBranch { condition, result: self.parse_expression()? });
         }
         let otherwise =
-            if self.take(Keyword::Else) { Some(self.parse_expression()?) } else { None };
-        self.expect(Keyword::End)?;
+            if self.take(SqlKeyword::Else) { Some(self.parse_expression()?) } else { None };
+        self.expect(SqlKeyword::End)?;
         let case = CaseExpression { operand, branches, otherwise };
         Ok(self.node(start, ExpressionKind::Case(Box::new(case))))
     }
 
     fn parse_array(&mut self) -> Parsed<ExpressionNode> {
         let start = self.range();
-        self.expect(Keyword::Array)?;
+        self.expect(SqlKeyword::Array)?;
         if self.at(TokenKind::LeftParen) {
             let query = Box::new(self.parse_paren_query()?);
             return Ok(self.node(start, ExpressionKind::ArrayQuery(query)));

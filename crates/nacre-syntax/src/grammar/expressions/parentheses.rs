@@ -2,7 +2,7 @@
 
 use super::{ExpressionPlace, LEVEL_OR};
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{ExpressionKind, ExpressionNode, QueryBody, QueryExpression};
@@ -19,8 +19,10 @@ impl StatementParser<'_> {
     /// Whether a query begins so many tokens ahead, behind parentheses.
     pub(in crate::grammar) fn at_query_word(&self, ahead: usize) -> bool {
         match self.peek_at(ahead) {
-            TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Table) => true,
-            TokenKind::Keyword(Keyword::Values) => self.at_ahead(ahead + 1, TokenKind::LeftParen),
+            TokenKind::Keyword(SqlKeyword::Select | SqlKeyword::With | SqlKeyword::Table) => true,
+            TokenKind::Keyword(SqlKeyword::Values) => {
+                self.at_ahead(ahead + 1, TokenKind::LeftParen)
+            }
             _ => false,
         }
     }
@@ -41,14 +43,14 @@ impl StatementParser<'_> {
         matches!(
             self.keyword(),
             Some(
-                Keyword::Union
-                    | Keyword::Except
-                    | Keyword::Intersect
-                    | Keyword::Order
-                    | Keyword::Limit
-                    | Keyword::Offset
-                    | Keyword::Fetch
-                    | Keyword::For
+                SqlKeyword::Union
+                    | SqlKeyword::Except
+                    | SqlKeyword::Intersect
+                    | SqlKeyword::Order
+                    | SqlKeyword::Limit
+                    | SqlKeyword::Offset
+                    | SqlKeyword::Fetch
+                    | SqlKeyword::For
             )
         )
     }
@@ -147,7 +149,7 @@ impl StatementParser<'_> {
 
     /// Parses `OVERLAPS row` behind a row, if it is there.
     pub(super) fn parse_overlaps(&mut self, left: ExpressionNode) -> Parsed<ExpressionNode> {
-        if !self.at(Keyword::Overlaps) {
+        if !self.at(SqlKeyword::Overlaps) {
             return Ok(left);
         }
         self.grow()?;
@@ -160,7 +162,7 @@ impl StatementParser<'_> {
 
     fn parse_row_operand(&mut self) -> Parsed<ExpressionNode> {
         let start = self.range();
-        if self.at(Keyword::Row) {
+        if self.at(SqlKeyword::Row) {
             return self.parse_explicit_row();
         }
         match self.parse_paren_content(true)? {
@@ -174,7 +176,7 @@ impl StatementParser<'_> {
     /// Parses `ROW(a, b)`, which may be empty.
     pub(super) fn parse_explicit_row(&mut self) -> Parsed<ExpressionNode> {
         let start = self.range();
-        self.expect(Keyword::Row)?;
+        self.expect(SqlKeyword::Row)?;
         self.expect(TokenKind::LeftParen)?;
         let items =
             if self.at(TokenKind::RightParen) { Vec::new() } else { self.parse_expression_list()? };

@@ -2,7 +2,7 @@
 
 use crate::error::SyntaxError;
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::tree::{CurrentValue, ExpressionKind, ExpressionNode, SpecialCall, TrimSide};
 
@@ -10,10 +10,10 @@ impl StatementParser<'_> {
     /// Parses what begins with `keyword`, which comes next, if it has a syntax of its own.
     pub(in crate::grammar) fn parse_special_call(
         &mut self,
-        keyword: Keyword,
+        keyword: SqlKeyword,
     ) -> Parsed<Option<ExpressionNode>> {
         let start = self.range();
-        if keyword == Keyword::Collation && self.at_ahead(1, Keyword::For) {
+        if keyword == SqlKeyword::Collation && self.at_ahead(1, SqlKeyword::For) {
             self.advance();
             self.advance();
             let call = SpecialCall::CollationFor(self.parse_one_argument()?);
@@ -22,7 +22,7 @@ impl StatementParser<'_> {
         if let Some(value) = current_value(keyword) {
             return self.parse_current_value(keyword, value).map(Some);
         }
-        if keyword == Keyword::Cast {
+        if keyword == SqlKeyword::Cast {
             return self.parse_cast().map(Some);
         }
         if !self.at_ahead(1, TokenKind::LeftParen) {
@@ -34,20 +34,20 @@ impl StatementParser<'_> {
         }
         let name = self.token(0);
         let call = match keyword {
-            Keyword::Coalesce => SpecialCall::Coalesce(self.parse_several_arguments()?),
-            Keyword::Greatest => SpecialCall::Greatest(self.parse_several_arguments()?),
-            Keyword::Least => SpecialCall::Least(self.parse_several_arguments()?),
-            Keyword::Nullif => self.parse_null_if()?,
-            Keyword::Extract => self.parse_extract()?,
-            Keyword::Position => self.parse_position()?,
-            Keyword::Substring | Keyword::Overlay => {
+            SqlKeyword::Coalesce => SpecialCall::Coalesce(self.parse_several_arguments()?),
+            SqlKeyword::Greatest => SpecialCall::Greatest(self.parse_several_arguments()?),
+            SqlKeyword::Least => SpecialCall::Least(self.parse_several_arguments()?),
+            SqlKeyword::Nullif => self.parse_null_if()?,
+            SqlKeyword::Extract => self.parse_extract()?,
+            SqlKeyword::Position => self.parse_position()?,
+            SqlKeyword::Substring | SqlKeyword::Overlay => {
                 let name =
                     crate::tree::SqlName { text: keyword.word().to_owned(), range: name.range };
                 self.parse_text_call(keyword, name)?
             }
-            Keyword::Trim => self.parse_trim()?,
-            Keyword::Normalize => self.parse_normalize()?,
-            Keyword::Treat => self.parse_treat()?,
+            SqlKeyword::Trim => self.parse_trim()?,
+            SqlKeyword::Normalize => self.parse_normalize()?,
+            SqlKeyword::Treat => self.parse_treat()?,
             _ => return Ok(None),
         };
         Ok(Some(self.node(start, ExpressionKind::Special(Box::new(call)))))
@@ -55,20 +55,20 @@ impl StatementParser<'_> {
 
     fn parse_current_value(
         &mut self,
-        keyword: Keyword,
+        keyword: SqlKeyword,
         value: CurrentValue,
     ) -> Parsed<ExpressionNode> {
         let start = self.range();
         self.advance();
         let takes_precision = matches!(
             keyword,
-            Keyword::CurrentTime
-                | Keyword::CurrentTimestamp
-                | Keyword::Localtime
-                | Keyword::Localtimestamp
+            SqlKeyword::CurrentTime
+                | SqlKeyword::CurrentTimestamp
+                | SqlKeyword::Localtime
+                | SqlKeyword::Localtimestamp
         );
         // CURRENT_SCHEMA may also be called as the function of that name.
-        if keyword == Keyword::CurrentSchema && self.at(TokenKind::LeftParen) {
+        if keyword == SqlKeyword::CurrentSchema && self.at(TokenKind::LeftParen) {
             let text = keyword.word().to_owned();
             let name = crate::tree::SqlName { text, range: start };
             return self.parse_call(start, name, Vec::new());
@@ -83,7 +83,7 @@ impl StatementParser<'_> {
         self.advance();
         self.expect(TokenKind::LeftParen)?;
         let operand = Box::new(self.parse_expression()?);
-        self.expect(Keyword::As)?;
+        self.expect(SqlKeyword::As)?;
         let type_name = Box::new(self.parse_type_name()?);
         self.expect(TokenKind::RightParen)?;
         Ok(self.node(start, ExpressionKind::Cast { operand, type_name }))
@@ -120,16 +120,16 @@ impl StatementParser<'_> {
                 | TokenKind::QuotedName
                 | TokenKind::UnicodeName
                 | TokenKind::Keyword(
-                    Keyword::Year
-                        | Keyword::Month
-                        | Keyword::Day
-                        | Keyword::Hour
-                        | Keyword::Minute
-                        | Keyword::Second
+                    SqlKeyword::Year
+                        | SqlKeyword::Month
+                        | SqlKeyword::Day
+                        | SqlKeyword::Hour
+                        | SqlKeyword::Minute
+                        | SqlKeyword::Second
                 )
         );
         let field = if is_field { self.take_name().text } else { self.expect_string()? };
-        self.expect(Keyword::From)?;
+        self.expect(SqlKeyword::From)?;
         let source = self.parse_expression()?;
         self.expect(TokenKind::RightParen)?;
         Ok(SpecialCall::Extract { field, source })
@@ -139,7 +139,7 @@ impl StatementParser<'_> {
         self.advance();
         self.expect(TokenKind::LeftParen)?;
         let part = self.parse_restricted()?;
-        self.expect(Keyword::In)?;
+        self.expect(SqlKeyword::In)?;
         let whole = self.parse_restricted()?;
         self.expect(TokenKind::RightParen)?;
         Ok(SpecialCall::Position { part, whole })
@@ -148,7 +148,7 @@ impl StatementParser<'_> {
     /// Parses SUBSTRING and OVERLAY, with words between the arguments or with commas.
     fn parse_text_call(
         &mut self,
-        keyword: Keyword,
+        keyword: SqlKeyword,
         name: crate::tree::SqlName,
     ) -> Parsed<SpecialCall> {
         self.advance();
@@ -165,7 +165,7 @@ impl StatementParser<'_> {
             self.expect(TokenKind::RightParen)?;
             return Ok(SpecialCall::Plain { name, items });
         }
-        let call = if keyword == Keyword::Substring {
+        let call = if keyword == SqlKeyword::Substring {
             self.parse_substring(first.value)?
         } else {
             self.parse_overlay(first.value)?
@@ -175,9 +175,9 @@ impl StatementParser<'_> {
     }
 
     fn parse_substring(&mut self, source: ExpressionNode) -> Parsed<SpecialCall> {
-        if self.take(Keyword::Similar) {
+        if self.take(SqlKeyword::Similar) {
             let pattern = self.parse_expression()?;
-            self.expect(Keyword::Escape)?;
+            self.expect(SqlKeyword::Escape)?;
             let escape = self.parse_expression()?;
             return Ok(SpecialCall::SubstringSimilar { source, pattern, escape });
         }
@@ -185,8 +185,8 @@ impl StatementParser<'_> {
         let mut length = None;
         loop {
             let slot = match self.keyword() {
-                Some(Keyword::From) if from.is_none() => &mut from,
-                Some(Keyword::For) if length.is_none() => &mut length,
+                Some(SqlKeyword::From) if from.is_none() => &mut from,
+                Some(SqlKeyword::For) if length.is_none() => &mut length,
                 _ if from.is_some() || length.is_some() => break,
                 _ => return Err(self.unexpected()),
             };
@@ -197,11 +197,11 @@ impl StatementParser<'_> {
     }
 
     fn parse_overlay(&mut self, source: ExpressionNode) -> Parsed<SpecialCall> {
-        self.expect(Keyword::Placing)?;
+        self.expect(SqlKeyword::Placing)?;
         let replacement = self.parse_expression()?;
-        self.expect(Keyword::From)?;
+        self.expect(SqlKeyword::From)?;
         let from = self.parse_expression()?;
-        let length = if self.take(Keyword::For) { Some(self.parse_expression()?) } else { None };
+        let length = if self.take(SqlKeyword::For) { Some(self.parse_expression()?) } else { None };
         Ok(SpecialCall::Overlay { source, replacement, from, length })
     }
 
@@ -209,9 +209,9 @@ impl StatementParser<'_> {
         self.advance();
         self.expect(TokenKind::LeftParen)?;
         let side = match self.keyword() {
-            Some(Keyword::Leading) => Some(TrimSide::Leading),
-            Some(Keyword::Trailing) => Some(TrimSide::Trailing),
-            Some(Keyword::Both) => Some(TrimSide::Both),
+            Some(SqlKeyword::Leading) => Some(TrimSide::Leading),
+            Some(SqlKeyword::Trailing) => Some(TrimSide::Trailing),
+            Some(SqlKeyword::Both) => Some(TrimSide::Both),
             _ => None,
         };
         if side.is_some() {
@@ -219,15 +219,15 @@ impl StatementParser<'_> {
         }
         let mut characters = None;
         let mut items = Vec::new();
-        if !self.at(Keyword::From) {
+        if !self.at(SqlKeyword::From) {
             let first = self.parse_expression()?;
-            if self.at(Keyword::From) {
+            if self.at(SqlKeyword::From) {
                 characters = Some(first);
             } else {
                 items.push(first);
             }
         }
-        if self.take(Keyword::From) {
+        if self.take(SqlKeyword::From) {
             items = self.parse_expression_list()?;
         } else if self.take(TokenKind::Comma) {
             items.extend(self.parse_expression_list()?);
@@ -249,40 +249,40 @@ impl StatementParser<'_> {
         self.advance();
         self.expect(TokenKind::LeftParen)?;
         let value = self.parse_expression()?;
-        self.expect(Keyword::As)?;
+        self.expect(SqlKeyword::As)?;
         let type_name = self.parse_type_name()?;
         self.expect(TokenKind::RightParen)?;
         Ok(SpecialCall::Treat(value, type_name))
     }
 }
 
-fn current_value(keyword: Keyword) -> Option<CurrentValue> {
+fn current_value(keyword: SqlKeyword) -> Option<CurrentValue> {
     Some(match keyword {
-        Keyword::CurrentDate => CurrentValue::Date,
-        Keyword::CurrentTime => CurrentValue::Time,
-        Keyword::CurrentTimestamp => CurrentValue::Timestamp,
-        Keyword::Localtime => CurrentValue::LocalTime,
-        Keyword::Localtimestamp => CurrentValue::LocalTimestamp,
-        Keyword::CurrentRole => CurrentValue::Role,
-        Keyword::CurrentUser => CurrentValue::User,
-        Keyword::SessionUser => CurrentValue::SessionUser,
-        Keyword::User => CurrentValue::PlainUser,
-        Keyword::CurrentCatalog => CurrentValue::Catalog,
-        Keyword::CurrentSchema => CurrentValue::Schema,
+        SqlKeyword::CurrentDate => CurrentValue::Date,
+        SqlKeyword::CurrentTime => CurrentValue::Time,
+        SqlKeyword::CurrentTimestamp => CurrentValue::Timestamp,
+        SqlKeyword::Localtime => CurrentValue::LocalTime,
+        SqlKeyword::Localtimestamp => CurrentValue::LocalTimestamp,
+        SqlKeyword::CurrentRole => CurrentValue::Role,
+        SqlKeyword::CurrentUser => CurrentValue::User,
+        SqlKeyword::SessionUser => CurrentValue::SessionUser,
+        SqlKeyword::User => CurrentValue::PlainUser,
+        SqlKeyword::CurrentCatalog => CurrentValue::Catalog,
+        SqlKeyword::CurrentSchema => CurrentValue::Schema,
         _ => return None,
     })
 }
 
-fn is_xml(keyword: Keyword) -> bool {
+fn is_xml(keyword: SqlKeyword) -> bool {
     matches!(
         keyword,
-        Keyword::Xmlconcat
-            | Keyword::Xmlelement
-            | Keyword::Xmlexists
-            | Keyword::Xmlforest
-            | Keyword::Xmlparse
-            | Keyword::Xmlpi
-            | Keyword::Xmlroot
-            | Keyword::Xmlserialize
+        SqlKeyword::Xmlconcat
+            | SqlKeyword::Xmlelement
+            | SqlKeyword::Xmlexists
+            | SqlKeyword::Xmlforest
+            | SqlKeyword::Xmlparse
+            | SqlKeyword::Xmlpi
+            | SqlKeyword::Xmlroot
+            | SqlKeyword::Xmlserialize
     )
 }

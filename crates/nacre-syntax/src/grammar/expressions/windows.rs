@@ -2,7 +2,7 @@
 
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -23,15 +23,15 @@ impl StatementParser<'_> {
         let start = self.expect(TokenKind::LeftParen)?;
         let is_clause = matches!(
             self.keyword(),
-            Some(Keyword::Partition | Keyword::Range | Keyword::Rows | Keyword::Groups)
+            Some(SqlKeyword::Partition | SqlKeyword::Range | SqlKeyword::Rows | SqlKeyword::Groups)
         );
         let base = if is_clause {
             None
         } else {
             self.optional_name(crate::grammar::names::NamePlace::Column)
         };
-        let partition_by = if self.take(Keyword::Partition) {
-            self.expect(Keyword::By)?;
+        let partition_by = if self.take(SqlKeyword::Partition) {
+            self.expect(SqlKeyword::By)?;
             self.parse_expression_list()?
         } else {
             Vec::new()
@@ -45,17 +45,17 @@ impl StatementParser<'_> {
 
     fn parse_frame(&mut self) -> Parsed<Option<WindowFrame>> {
         let unit = match self.keyword() {
-            Some(Keyword::Range) => FrameUnit::Range,
-            Some(Keyword::Rows) => FrameUnit::Rows,
-            Some(Keyword::Groups) => FrameUnit::Groups,
+            Some(SqlKeyword::Range) => FrameUnit::Range,
+            Some(SqlKeyword::Rows) => FrameUnit::Rows,
+            Some(SqlKeyword::Groups) => FrameUnit::Groups,
             _ => return Ok(None),
         };
         self.advance();
-        let is_between = self.take(Keyword::Between);
+        let is_between = self.take(SqlKeyword::Between);
         let range = self.range();
         let start = self.parse_frame_bound()?;
         let end = if is_between {
-            self.expect(Keyword::And)?;
+            self.expect(SqlKeyword::And)?;
             let end_range = self.range();
             let end = self.parse_frame_bound()?;
             check_frame(&start, range, Some((&end, end_range)))?;
@@ -69,11 +69,11 @@ impl StatementParser<'_> {
     }
 
     fn parse_frame_bound(&mut self) -> Parsed<FrameBound> {
-        let is_unbounded = self.at(Keyword::Unbounded)
-            && (self.at_ahead(1, Keyword::Preceding) || self.at_ahead(1, Keyword::Following));
+        let is_unbounded = self.at(SqlKeyword::Unbounded)
+            && (self.at_ahead(1, SqlKeyword::Preceding) || self.at_ahead(1, SqlKeyword::Following));
         if is_unbounded {
             self.advance();
-            let precedes = self.at(Keyword::Preceding);
+            let precedes = self.at(SqlKeyword::Preceding);
             self.advance();
             return Ok(if precedes {
                 FrameBound::UnboundedPreceding
@@ -81,36 +81,36 @@ impl StatementParser<'_> {
                 FrameBound::UnboundedFollowing
             });
         }
-        if self.at_words(&[Keyword::Current, Keyword::Row]) {
+        if self.at_words(&[SqlKeyword::Current, SqlKeyword::Row]) {
             self.advance();
             self.advance();
             return Ok(FrameBound::CurrentRow);
         }
         let offset = Box::new(self.parse_expression()?);
-        if self.take(Keyword::Preceding) {
+        if self.take(SqlKeyword::Preceding) {
             return Ok(FrameBound::Preceding(offset));
         }
-        self.expect(Keyword::Following)?;
+        self.expect(SqlKeyword::Following)?;
         Ok(FrameBound::Following(offset))
     }
 
     fn parse_frame_exclusion(&mut self) -> Parsed<FrameExclusion> {
-        if !self.take(Keyword::Exclude) {
+        if !self.take(SqlKeyword::Exclude) {
             return Ok(FrameExclusion::Unspecified);
         }
         let exclusion = match self.keyword() {
-            Some(Keyword::Current) => {
+            Some(SqlKeyword::Current) => {
                 self.advance();
-                self.expect(Keyword::Row)?;
+                self.expect(SqlKeyword::Row)?;
                 return Ok(FrameExclusion::CurrentRow);
             }
-            Some(Keyword::No) => {
+            Some(SqlKeyword::No) => {
                 self.advance();
-                self.expect(Keyword::Others)?;
+                self.expect(SqlKeyword::Others)?;
                 return Ok(FrameExclusion::NoOthers);
             }
-            Some(Keyword::Group) => FrameExclusion::Group,
-            Some(Keyword::Ties) => FrameExclusion::Ties,
+            Some(SqlKeyword::Group) => FrameExclusion::Group,
+            Some(SqlKeyword::Ties) => FrameExclusion::Ties,
             _ => return Err(self.unexpected()),
         };
         self.advance();
@@ -119,20 +119,20 @@ impl StatementParser<'_> {
 
     /// Parses ORDER BY if it is there.
     pub(in crate::grammar) fn parse_order_by(&mut self) -> Parsed<Vec<SortItem>> {
-        if !self.take(Keyword::Order) {
+        if !self.take(SqlKeyword::Order) {
             return Ok(Vec::new());
         }
-        self.expect(Keyword::By)?;
+        self.expect(SqlKeyword::By)?;
         self.list(Self::parse_sort_item)
     }
 
     fn parse_sort_item(&mut self) -> Parsed<SortItem> {
         let value = self.parse_expression()?;
-        let direction = if self.take(Keyword::Using) {
+        let direction = if self.take(SqlKeyword::Using) {
             SortDirection::Using(self.parse_any_operator()?)
-        } else if self.take(Keyword::Asc) {
+        } else if self.take(SqlKeyword::Asc) {
             SortDirection::Ascending
-        } else if self.take(Keyword::Desc) {
+        } else if self.take(SqlKeyword::Desc) {
             SortDirection::Descending
         } else {
             SortDirection::Unspecified
@@ -142,10 +142,10 @@ impl StatementParser<'_> {
 
     /// Parses NULLS FIRST or NULLS LAST, if one is there.
     pub(in crate::grammar) fn parse_nulls_order(&mut self) -> Option<bool> {
-        if self.take_words(&[Keyword::Nulls, Keyword::First]) {
+        if self.take_words(&[SqlKeyword::Nulls, SqlKeyword::First]) {
             return Some(true);
         }
-        self.take_words(&[Keyword::Nulls, Keyword::Last]).then_some(false)
+        self.take_words(&[SqlKeyword::Nulls, SqlKeyword::Last]).then_some(false)
     }
 }
 

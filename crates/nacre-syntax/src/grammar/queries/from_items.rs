@@ -3,7 +3,7 @@
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -39,29 +39,29 @@ impl StatementParser<'_> {
         matches!(
             self.keyword(),
             Some(
-                Keyword::Join
-                    | Keyword::Cross
-                    | Keyword::Natural
-                    | Keyword::Inner
-                    | Keyword::Left
-                    | Keyword::Right
-                    | Keyword::Full
+                SqlKeyword::Join
+                    | SqlKeyword::Cross
+                    | SqlKeyword::Natural
+                    | SqlKeyword::Inner
+                    | SqlKeyword::Left
+                    | SqlKeyword::Right
+                    | SqlKeyword::Full
             )
         )
     }
 
     fn parse_join(&mut self) -> Parsed<JoinLink> {
         let start = self.range();
-        if self.take(Keyword::Cross) {
-            self.expect(Keyword::Join)?;
+        if self.take(SqlKeyword::Cross) {
+            self.expect(SqlKeyword::Join)?;
             let range = self.range_from(start);
             let right = self.nested(Self::parse_from_operand)?;
             let condition = JoinCondition::Always;
             return Ok(JoinLink { kind: JoinKind::Cross, condition, right, range });
         }
-        let is_natural = self.take(Keyword::Natural);
+        let is_natural = self.take(SqlKeyword::Natural);
         let kind = self.parse_join_kind();
-        self.expect(Keyword::Join)?;
+        self.expect(SqlKeyword::Join)?;
         let range = self.range_from(start);
         if is_natural {
             let right = self.nested(Self::parse_from_operand)?;
@@ -76,27 +76,27 @@ impl StatementParser<'_> {
 
     fn parse_join_kind(&mut self) -> JoinKind {
         let kind = match self.keyword() {
-            Some(Keyword::Left) => JoinKind::Left,
-            Some(Keyword::Right) => JoinKind::Right,
-            Some(Keyword::Full) => JoinKind::Full,
-            Some(Keyword::Inner) => {
+            Some(SqlKeyword::Left) => JoinKind::Left,
+            Some(SqlKeyword::Right) => JoinKind::Right,
+            Some(SqlKeyword::Full) => JoinKind::Full,
+            Some(SqlKeyword::Inner) => {
                 self.advance();
                 return JoinKind::Inner;
             }
             _ => return JoinKind::Inner,
         };
         self.advance();
-        self.take(Keyword::Outer);
+        self.take(SqlKeyword::Outer);
         kind
     }
 
     fn parse_join_condition(&mut self) -> Parsed<JoinCondition> {
-        if self.take(Keyword::Using) {
+        if self.take(SqlKeyword::Using) {
             let columns = self.paren_list(Self::column_name)?;
-            let alias = if self.take(Keyword::As) { Some(self.column_name()?) } else { None };
+            let alias = if self.take(SqlKeyword::As) { Some(self.column_name()?) } else { None };
             return Ok(JoinCondition::Using(columns, alias));
         }
-        self.expect(Keyword::On)?;
+        self.expect(SqlKeyword::On)?;
         Ok(JoinCondition::On(Box::new(self.parse_expression()?)))
     }
 
@@ -107,21 +107,22 @@ impl StatementParser<'_> {
             let item = self.nested(|parser| parser.parse_from_parenthesis(start))?;
             return check_alias(item, start);
         }
-        let is_lateral = self.take(Keyword::Lateral);
+        let is_lateral = self.take(SqlKeyword::Lateral);
         if is_lateral && self.at(TokenKind::LeftParen) {
             let paren = self.range();
             let query = Box::new(self.nested(Self::parse_paren_query)?);
             let item = self.subquery_item(start, query, true)?;
             return check_alias(item, paren);
         }
-        if self.at_words(&[Keyword::Rows, Keyword::From]) && self.at_ahead(2, TokenKind::LeftParen)
+        if self.at_words(&[SqlKeyword::Rows, SqlKeyword::From])
+            && self.at_ahead(2, TokenKind::LeftParen)
         {
             self.advance();
             self.advance();
             let items = self.paren_list(Self::parse_rows_function)?;
             return self.function_item(start, items, true, is_lateral);
         }
-        if self.at(Keyword::Xmltable) && self.at_ahead(1, TokenKind::LeftParen) {
+        if self.at(SqlKeyword::Xmltable) && self.at_ahead(1, TokenKind::LeftParen) {
             return Err(SyntaxError::not_supported("XMLTABLE", self.range()));
         }
         if let Some(call) = self.parse_table_call()? {
@@ -154,7 +155,7 @@ impl StatementParser<'_> {
         }
         let relation = self.parse_relation()?;
         let alias = self.parse_alias()?;
-        let sample = if self.take(Keyword::Tablesample) {
+        let sample = if self.take(SqlKeyword::Tablesample) {
             Some(Box::new(self.parse_sample()?))
         } else {
             None
@@ -241,7 +242,7 @@ impl StatementParser<'_> {
         is_rows_from: bool,
         is_lateral: bool,
     ) -> Parsed<FromItem> {
-        let has_ordinality = self.take_words(&[Keyword::With, Keyword::Ordinality]);
+        let has_ordinality = self.take_words(&[SqlKeyword::With, SqlKeyword::Ordinality]);
         let alias = self.parse_function_alias()?;
         let kind = FromKind::Functions { items, is_rows_from, is_lateral, has_ordinality };
         Ok(FromItem { kind, alias, range: self.range_from(start) })
@@ -251,7 +252,7 @@ impl StatementParser<'_> {
         let Some(call) = self.parse_table_call()? else {
             return Err(self.unexpected_behind_name());
         };
-        let columns = if self.take(Keyword::As) {
+        let columns = if self.take(SqlKeyword::As) {
             self.paren_list(Self::parse_column_type)?
         } else {
             Vec::new()
@@ -300,7 +301,7 @@ impl StatementParser<'_> {
 
     /// Parses a table: `name`, `name *`, `ONLY name` or `ONLY (name)`.
     pub(in crate::grammar) fn parse_relation(&mut self) -> Parsed<RelationName> {
-        if self.take(Keyword::Only) {
+        if self.take(SqlKeyword::Only) {
             let has_paren = self.take(TokenKind::LeftParen);
             let name = self.object_name()?;
             if has_paren {
@@ -322,7 +323,7 @@ impl StatementParser<'_> {
         let first = self.expect_name(place)?;
         let method = self.object_name_from(first)?;
         let arguments = self.paren_list(Self::parse_expression)?;
-        let seed = if self.take(Keyword::Repeatable) {
+        let seed = if self.take(SqlKeyword::Repeatable) {
             self.expect(TokenKind::LeftParen)?;
             let seed = self.parse_expression()?;
             self.expect(TokenKind::RightParen)?;
@@ -335,7 +336,7 @@ impl StatementParser<'_> {
 
     /// Parses `AS name (columns)` if it is there.
     fn parse_alias(&mut self) -> Parsed<Option<TableAlias>> {
-        let name = if self.take(Keyword::As) {
+        let name = if self.take(SqlKeyword::As) {
             self.column_name()?
         } else {
             match self.optional_name(NamePlace::Column) {
@@ -349,7 +350,7 @@ impl StatementParser<'_> {
 
     /// As `parse_alias`; the columns may have types, and stand without a name.
     fn parse_function_alias(&mut self) -> Parsed<Option<TableAlias>> {
-        let has_as = self.take(Keyword::As);
+        let has_as = self.take(SqlKeyword::As);
         if has_as && self.at(TokenKind::LeftParen) {
             let definitions = self.paren_list(Self::parse_column_type)?;
             return Ok(Some(TableAlias { name: None, columns: Vec::new(), definitions }));

@@ -3,7 +3,7 @@
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::expressions::ExpressionPlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -17,17 +17,17 @@ impl StatementParser<'_> {
         let mut offset = None;
         loop {
             match self.keyword() {
-                Some(Keyword::Limit) if limit.is_none() => {
+                Some(SqlKeyword::Limit) if limit.is_none() => {
                     limit = Some(self.parse_limit_clause()?);
                 }
-                Some(Keyword::Fetch) if limit.is_none() => {
+                Some(SqlKeyword::Fetch) if limit.is_none() => {
                     limit = Some(self.parse_fetch_clause()?);
                 }
-                Some(Keyword::Offset) if offset.is_none() => {
+                Some(SqlKeyword::Offset) if offset.is_none() => {
                     self.advance();
                     let value = self.parse_expression()?;
-                    if is_plain(&value) && !self.take(Keyword::Rows) {
-                        self.take(Keyword::Row);
+                    if is_plain(&value) && !self.take(SqlKeyword::Rows) {
+                        self.take(SqlKeyword::Row);
                     }
                     offset = Some(value);
                 }
@@ -58,8 +58,8 @@ impl StatementParser<'_> {
     }
 
     fn parse_limit_clause(&mut self) -> Parsed<RowLimit> {
-        let start = self.expect(Keyword::Limit)?;
-        let limit = if self.take(Keyword::All) {
+        let start = self.expect(SqlKeyword::Limit)?;
+        let limit = if self.take(SqlKeyword::All) {
             RowLimit::All
         } else {
             RowLimit::Rows(Some(Box::new(self.parse_expression()?)))
@@ -73,20 +73,20 @@ impl StatementParser<'_> {
     }
 
     fn parse_fetch_clause(&mut self) -> Parsed<RowLimit> {
-        self.expect(Keyword::Fetch)?;
-        if !self.take(Keyword::First) {
-            self.expect(Keyword::Next)?;
+        self.expect(SqlKeyword::Fetch)?;
+        if !self.take(SqlKeyword::First) {
+            self.expect(SqlKeyword::Next)?;
         }
-        let is_row = matches!(self.keyword(), Some(Keyword::Row | Keyword::Rows))
-            && matches!(self.peek_at(1), TokenKind::Keyword(Keyword::Only | Keyword::With));
+        let is_row = matches!(self.keyword(), Some(SqlKeyword::Row | SqlKeyword::Rows))
+            && matches!(self.peek_at(1), TokenKind::Keyword(SqlKeyword::Only | SqlKeyword::With));
         let count = if is_row { None } else { Some(Box::new(self.parse_fetch_count()?)) };
-        if !self.take(Keyword::Row) {
-            self.expect(Keyword::Rows)?;
+        if !self.take(SqlKeyword::Row) {
+            self.expect(SqlKeyword::Rows)?;
         }
-        if self.take(Keyword::Only) {
+        if self.take(SqlKeyword::Only) {
             return Ok(RowLimit::Rows(count));
         }
-        self.expect_words(&[Keyword::With, Keyword::Ties])?;
+        self.expect_words(&[SqlKeyword::With, SqlKeyword::Ties])?;
         Ok(RowLimit::WithTies(count))
     }
 
@@ -107,43 +107,43 @@ impl StatementParser<'_> {
     /// Parses FOR UPDATE and the like, as many as there are; FOR READ ONLY is none.
     pub(super) fn parse_locks(&mut self) -> Parsed<Vec<RowLock>> {
         let mut locks = Vec::new();
-        if self.at_words(&[Keyword::For, Keyword::Read]) {
+        if self.at_words(&[SqlKeyword::For, SqlKeyword::Read]) {
             self.advance();
-            self.expect_words(&[Keyword::Read, Keyword::Only])?;
+            self.expect_words(&[SqlKeyword::Read, SqlKeyword::Only])?;
             return Ok(locks);
         }
-        while self.at(Keyword::For) {
+        while self.at(SqlKeyword::For) {
             locks.push(self.parse_lock()?);
         }
         Ok(locks)
     }
 
     fn parse_lock(&mut self) -> Parsed<RowLock> {
-        let start = self.expect(Keyword::For)?;
+        let start = self.expect(SqlKeyword::For)?;
         let strength = match self.keyword() {
-            Some(Keyword::Update) => LockStrength::Update,
-            Some(Keyword::Share) => LockStrength::Share,
-            Some(Keyword::No) => {
+            Some(SqlKeyword::Update) => LockStrength::Update,
+            Some(SqlKeyword::Share) => LockStrength::Share,
+            Some(SqlKeyword::No) => {
                 self.advance();
-                self.expect(Keyword::Key)?;
+                self.expect(SqlKeyword::Key)?;
                 LockStrength::NoKeyUpdate
             }
-            Some(Keyword::Key) => {
+            Some(SqlKeyword::Key) => {
                 self.advance();
                 LockStrength::KeyShare
             }
             _ => return Err(self.unexpected()),
         };
         let last = match strength {
-            LockStrength::Update | LockStrength::NoKeyUpdate => Keyword::Update,
-            LockStrength::Share | LockStrength::KeyShare => Keyword::Share,
+            LockStrength::Update | LockStrength::NoKeyUpdate => SqlKeyword::Update,
+            LockStrength::Share | LockStrength::KeyShare => SqlKeyword::Share,
         };
         self.expect(last)?;
-        let tables = if self.take(Keyword::Of) { self.object_list()? } else { Vec::new() };
-        let wait = if self.take(Keyword::Nowait) {
+        let tables = if self.take(SqlKeyword::Of) { self.object_list()? } else { Vec::new() };
+        let wait = if self.take(SqlKeyword::Nowait) {
             LockWait::NoWait
-        } else if self.take(Keyword::Skip) {
-            self.expect(Keyword::Locked)?;
+        } else if self.take(SqlKeyword::Skip) {
+            self.expect(SqlKeyword::Locked)?;
             LockWait::SkipLocked
         } else {
             LockWait::Block

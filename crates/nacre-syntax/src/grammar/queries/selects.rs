@@ -2,7 +2,7 @@
 
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::{Keyword, KeywordCategory};
+use crate::keywords::{KeywordCategory, SqlKeyword};
 use crate::lexer::TokenKind;
 use crate::tree::{
     DistinctClause, ExpressionKind, ExpressionNode, FromItem, GroupClause, GroupItem, IntoTarget,
@@ -11,17 +11,18 @@ use crate::tree::{
 
 impl StatementParser<'_> {
     pub(super) fn parse_select(&mut self) -> Parsed<SelectCore> {
-        let start = self.expect(Keyword::Select)?;
+        let start = self.expect(SqlKeyword::Select)?;
         let distinct = self.parse_distinct()?;
         let needs_targets = !matches!(distinct, DistinctClause::All);
         let targets =
             if needs_targets || self.at_target() { self.parse_targets()? } else { Vec::new() };
         let into = self.parse_into()?;
-        let from = if self.take(Keyword::From) { self.parse_from_list()? } else { Vec::new() };
+        let from = if self.take(SqlKeyword::From) { self.parse_from_list()? } else { Vec::new() };
         let condition = self.parse_where()?;
         let group_by = self.parse_group_by()?;
-        let having = if self.take(Keyword::Having) { Some(self.parse_expression()?) } else { None };
-        let windows = if self.take(Keyword::Window) {
+        let having =
+            if self.take(SqlKeyword::Having) { Some(self.parse_expression()?) } else { None };
+        let windows = if self.take(SqlKeyword::Window) {
             self.list(Self::parse_named_window)?
         } else {
             Vec::new()
@@ -41,11 +42,11 @@ impl StatementParser<'_> {
     }
 
     fn parse_distinct(&mut self) -> Parsed<DistinctClause> {
-        if !self.take(Keyword::Distinct) {
-            self.take(Keyword::All);
+        if !self.take(SqlKeyword::Distinct) {
+            self.take(SqlKeyword::All);
             return Ok(DistinctClause::All);
         }
-        if self.take(Keyword::On) {
+        if self.take(SqlKeyword::On) {
             return self.paren_list(Self::parse_expression).map(DistinctClause::On);
         }
         Ok(DistinctClause::Distinct)
@@ -59,23 +60,23 @@ impl StatementParser<'_> {
                 keyword.category() != KeywordCategory::Reserved
                     || !matches!(
                         keyword,
-                        Keyword::Into
-                            | Keyword::From
-                            | Keyword::Where
-                            | Keyword::Group
-                            | Keyword::Having
-                            | Keyword::Window
-                            | Keyword::Union
-                            | Keyword::Except
-                            | Keyword::Intersect
-                            | Keyword::Order
-                            | Keyword::Limit
-                            | Keyword::Offset
-                            | Keyword::Fetch
-                            | Keyword::For
-                            | Keyword::On
-                            | Keyword::Returning
-                            | Keyword::With
+                        SqlKeyword::Into
+                            | SqlKeyword::From
+                            | SqlKeyword::Where
+                            | SqlKeyword::Group
+                            | SqlKeyword::Having
+                            | SqlKeyword::Window
+                            | SqlKeyword::Union
+                            | SqlKeyword::Except
+                            | SqlKeyword::Intersect
+                            | SqlKeyword::Order
+                            | SqlKeyword::Limit
+                            | SqlKeyword::Offset
+                            | SqlKeyword::Fetch
+                            | SqlKeyword::For
+                            | SqlKeyword::On
+                            | SqlKeyword::Returning
+                            | SqlKeyword::With
                     )
             }
             _ => true,
@@ -95,29 +96,32 @@ impl StatementParser<'_> {
     }
 
     fn parse_into(&mut self) -> Parsed<Option<IntoTarget>> {
-        if !self.take(Keyword::Into) {
+        if !self.take(SqlKeyword::Into) {
             return Ok(None);
         }
         let persistence = self.parse_into_persistence()?;
-        self.take(Keyword::Table);
+        self.take(SqlKeyword::Table);
         Ok(Some(IntoTarget { persistence, name: self.object_name()? }))
     }
 
     fn parse_into_persistence(&mut self) -> Parsed<TablePersistence> {
-        let is_scoped = matches!(self.keyword(), Some(Keyword::Local | Keyword::Global))
-            && matches!(self.peek_at(1), TokenKind::Keyword(Keyword::Temporary | Keyword::Temp));
+        let is_scoped = matches!(self.keyword(), Some(SqlKeyword::Local | SqlKeyword::Global))
+            && matches!(
+                self.peek_at(1),
+                TokenKind::Keyword(SqlKeyword::Temporary | SqlKeyword::Temp)
+            );
         if is_scoped {
             self.advance();
         }
         // Each of these words may also be the table's name.
         let is_name = match self.peek_at(1) {
-            TokenKind::Keyword(Keyword::Table) => false,
+            TokenKind::Keyword(SqlKeyword::Table) => false,
             _ => !self.is_name_ahead(1, NamePlace::Column),
         };
         let persistence = match self.keyword() {
             _ if is_name && !is_scoped => TablePersistence::Permanent,
-            Some(Keyword::Temporary | Keyword::Temp) => TablePersistence::Temporary,
-            Some(Keyword::Unlogged) => TablePersistence::Unlogged,
+            Some(SqlKeyword::Temporary | SqlKeyword::Temp) => TablePersistence::Temporary,
+            Some(SqlKeyword::Unlogged) => TablePersistence::Unlogged,
             _ => TablePersistence::Permanent,
         };
         if persistence != TablePersistence::Permanent {
@@ -133,14 +137,14 @@ impl StatementParser<'_> {
 
     /// Parses WHERE if it is there.
     pub(in crate::grammar) fn parse_where(&mut self) -> Parsed<Option<ExpressionNode>> {
-        if self.take(Keyword::Where) { self.parse_expression().map(Some) } else { Ok(None) }
+        if self.take(SqlKeyword::Where) { self.parse_expression().map(Some) } else { Ok(None) }
     }
 
     fn parse_group_by(&mut self) -> Parsed<Option<GroupClause>> {
-        if !self.take(Keyword::Group) {
+        if !self.take(SqlKeyword::Group) {
             return Ok(None);
         }
-        self.expect(Keyword::By)?;
+        self.expect(SqlKeyword::By)?;
         let quantifier = self.parse_set_quantifier();
         let items = self.list(Self::parse_group_item)?;
         Ok(Some(GroupClause { quantifier, items }))
@@ -150,17 +154,17 @@ impl StatementParser<'_> {
         let start = self.range();
         let is_paren = self.at_ahead(1, TokenKind::LeftParen);
         match self.keyword() {
-            Some(Keyword::Rollup) if is_paren => {
+            Some(SqlKeyword::Rollup) if is_paren => {
                 self.advance();
                 let items = self.paren_list(Self::parse_expression)?;
                 Ok(GroupItem::Rollup(items, self.range_from(start)))
             }
-            Some(Keyword::Cube) if is_paren => {
+            Some(SqlKeyword::Cube) if is_paren => {
                 self.advance();
                 let items = self.paren_list(Self::parse_expression)?;
                 Ok(GroupItem::Cube(items, self.range_from(start)))
             }
-            Some(Keyword::Grouping) if self.at_ahead(1, Keyword::Sets) => {
+            Some(SqlKeyword::Grouping) if self.at_ahead(1, SqlKeyword::Sets) => {
                 self.advance();
                 self.advance();
                 let items = self.nested(|parser| parser.paren_list(Self::parse_group_item))?;
@@ -177,13 +181,13 @@ impl StatementParser<'_> {
 
     fn parse_named_window(&mut self) -> Parsed<NamedWindow> {
         let name = self.column_name()?;
-        self.expect(Keyword::As)?;
+        self.expect(SqlKeyword::As)?;
         Ok(NamedWindow { name, definition: self.parse_window_definition()? })
     }
 
     /// Parses `VALUES (...), ...`.
     pub(in crate::grammar) fn parse_values(&mut self) -> Parsed<Vec<Vec<ExpressionNode>>> {
-        self.expect(Keyword::Values)?;
+        self.expect(SqlKeyword::Values)?;
         self.list(|parser| parser.paren_list(Self::parse_expression))
     }
 

@@ -3,7 +3,7 @@
 use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -12,22 +12,22 @@ use crate::tree::{
 
 impl StatementParser<'_> {
     pub(in crate::grammar) fn parse_copy(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Copy)?;
+        self.expect(SqlKeyword::Copy)?;
         let mut options = Vec::new();
         let (source, is_from) = if self.take(TokenKind::LeftParen) {
             let statement = Box::new(self.nested(Self::parse_preparable)?);
             self.expect(TokenKind::RightParen)?;
-            self.expect(Keyword::To)?;
+            self.expect(SqlKeyword::To)?;
             (CopySource::Query(statement), false)
         } else {
-            if self.at(Keyword::Binary) && self.is_name_ahead(1, NamePlace::Column) {
+            if self.at(SqlKeyword::Binary) && self.is_name_ahead(1, NamePlace::Column) {
                 options.push(self.copy_word("binary"));
             }
             let table = self.object_name()?;
             let columns = self.optional_columns()?;
-            let is_from = self.take(Keyword::From);
+            let is_from = self.take(SqlKeyword::From);
             if !is_from {
-                self.expect(Keyword::To)?;
+                self.expect(SqlKeyword::To)?;
             }
             (CopySource::Table(table, columns), is_from)
         };
@@ -36,7 +36,7 @@ impl StatementParser<'_> {
         if is_table {
             self.parse_copy_delimiters(&mut options)?;
         }
-        self.take(Keyword::With);
+        self.take(SqlKeyword::With);
         self.parse_copy_options(&mut options)?;
         let where_start = self.range();
         let condition = if is_table { self.parse_where()? } else { None };
@@ -51,8 +51,8 @@ impl StatementParser<'_> {
 
     fn parse_copy_target(&mut self) -> Parsed<CopyTarget> {
         let start = self.range();
-        let is_program = self.take(Keyword::Program);
-        if self.take(Keyword::Stdin) || self.take(Keyword::Stdout) {
+        let is_program = self.take(SqlKeyword::Program);
+        if self.take(SqlKeyword::Stdin) || self.take(SqlKeyword::Stdout) {
             if is_program {
                 let message = "STDIN/STDOUT not allowed with PROGRAM";
                 return Err(SyntaxError::new(SyntaxErrorKind::Grammar, message, start));
@@ -64,9 +64,9 @@ impl StatementParser<'_> {
     }
 
     fn parse_copy_delimiters(&mut self, options: &mut Vec<UtilityOption>) -> Parsed<()> {
-        let has_using = self.take(Keyword::Using);
-        if has_using || self.at(Keyword::Delimiters) {
-            let range = self.expect(Keyword::Delimiters)?;
+        let has_using = self.take(SqlKeyword::Using);
+        if has_using || self.at(SqlKeyword::Delimiters) {
+            let range = self.expect(SqlKeyword::Delimiters)?;
             let value = Some(OptionValue::Text(self.expect_string()?));
             let name = SqlName { text: "delimiter".to_owned(), range };
             options.push(UtilityOption { name, value });
@@ -114,22 +114,22 @@ impl StatementParser<'_> {
     fn parse_old_option(&mut self) -> Parsed<Option<UtilityOption>> {
         let Some(keyword) = self.keyword() else { return Ok(None) };
         match keyword {
-            Keyword::Binary => return Ok(Some(self.copy_word("binary"))),
-            Keyword::Csv => return Ok(Some(self.copy_word("csv"))),
-            Keyword::Freeze | Keyword::Header => {
+            SqlKeyword::Binary => return Ok(Some(self.copy_word("binary"))),
+            SqlKeyword::Csv => return Ok(Some(self.copy_word("csv"))),
+            SqlKeyword::Freeze | SqlKeyword::Header => {
                 return Ok(Some(self.take_word_option(keyword.word())));
             }
-            Keyword::Force => return self.parse_force_option().map(Some),
-            Keyword::Delimiter
-            | Keyword::Null
-            | Keyword::Quote
-            | Keyword::Escape
-            | Keyword::Encoding => {}
+            SqlKeyword::Force => return self.parse_force_option().map(Some),
+            SqlKeyword::Delimiter
+            | SqlKeyword::Null
+            | SqlKeyword::Quote
+            | SqlKeyword::Escape
+            | SqlKeyword::Encoding => {}
             _ => return Ok(None),
         }
         let range = self.advance().range;
-        if keyword != Keyword::Encoding {
-            self.take(Keyword::As);
+        if keyword != SqlKeyword::Encoding {
+            self.take(SqlKeyword::As);
         }
         let value = Some(OptionValue::Text(self.expect_string()?));
         let name = SqlName { text: keyword.word().to_owned(), range };
@@ -137,17 +137,17 @@ impl StatementParser<'_> {
     }
 
     fn parse_force_option(&mut self) -> Parsed<UtilityOption> {
-        let range = self.expect(Keyword::Force)?;
+        let range = self.expect(SqlKeyword::Force)?;
         let text = match self.keyword() {
-            Some(Keyword::Quote) => "force_quote",
-            Some(Keyword::Null) => "force_null",
-            Some(Keyword::Not) => {
+            Some(SqlKeyword::Quote) => "force_quote",
+            Some(SqlKeyword::Null) => "force_null",
+            Some(SqlKeyword::Not) => {
                 self.advance();
                 "force_not_null"
             }
             _ => return Err(self.unexpected()),
         };
-        self.expect(if text == "force_quote" { Keyword::Quote } else { Keyword::Null })?;
+        self.expect(if text == "force_quote" { SqlKeyword::Quote } else { SqlKeyword::Null })?;
         let name = SqlName { text: text.to_owned(), range };
         if text == "force_quote" && self.take(TokenKind::Star) {
             return Ok(UtilityOption { name, value: Some(OptionValue::Star) });

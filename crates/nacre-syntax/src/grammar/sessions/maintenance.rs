@@ -1,7 +1,7 @@
 //! VACUUM, ANALYZE, LOCK, DISCARD, LISTEN and NOTIFY.
 
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -9,34 +9,34 @@ use crate::tree::{
 };
 
 /// Modes of LOCK.
-const LOCK_MODES: [&[Keyword]; 8] = [
-    &[Keyword::Access, Keyword::Share],
-    &[Keyword::Row, Keyword::Share],
-    &[Keyword::Row, Keyword::Exclusive],
-    &[Keyword::Share, Keyword::Update, Keyword::Exclusive],
-    &[Keyword::Share],
-    &[Keyword::Share, Keyword::Row, Keyword::Exclusive],
-    &[Keyword::Exclusive],
-    &[Keyword::Access, Keyword::Exclusive],
+const LOCK_MODES: [&[SqlKeyword]; 8] = [
+    &[SqlKeyword::Access, SqlKeyword::Share],
+    &[SqlKeyword::Row, SqlKeyword::Share],
+    &[SqlKeyword::Row, SqlKeyword::Exclusive],
+    &[SqlKeyword::Share, SqlKeyword::Update, SqlKeyword::Exclusive],
+    &[SqlKeyword::Share],
+    &[SqlKeyword::Share, SqlKeyword::Row, SqlKeyword::Exclusive],
+    &[SqlKeyword::Exclusive],
+    &[SqlKeyword::Access, SqlKeyword::Exclusive],
 ];
 
 impl StatementParser<'_> {
     pub(in crate::grammar) fn parse_maintain(&mut self, start: SourceRange) -> Parsed<Statement> {
-        let is_vacuum = self.at(Keyword::Vacuum);
+        let is_vacuum = self.at(SqlKeyword::Vacuum);
         self.advance();
         let options = if self.at(TokenKind::LeftParen) {
             self.parse_utility_options()?
         } else {
-            let words: &[(Keyword, &str)] = if is_vacuum {
+            let words: &[(SqlKeyword, &str)] = if is_vacuum {
                 &[
-                    (Keyword::Full, "full"),
-                    (Keyword::Freeze, "freeze"),
-                    (Keyword::Verbose, "verbose"),
-                    (Keyword::Analyze, "analyze"),
-                    (Keyword::Analyse, "analyze"),
+                    (SqlKeyword::Full, "full"),
+                    (SqlKeyword::Freeze, "freeze"),
+                    (SqlKeyword::Verbose, "verbose"),
+                    (SqlKeyword::Analyze, "analyze"),
+                    (SqlKeyword::Analyse, "analyze"),
                 ]
             } else {
-                &[(Keyword::Verbose, "verbose")]
+                &[(SqlKeyword::Verbose, "verbose")]
             };
             let mut options = Vec::new();
             for (word, name) in words {
@@ -59,11 +59,11 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_lock_table(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Lock)?;
-        self.take(Keyword::Table);
+        self.expect(SqlKeyword::Lock)?;
+        self.take(SqlKeyword::Table);
         let tables = self.list(Self::parse_relation)?;
-        let mode = if self.take(Keyword::In) { Some(self.parse_lock_mode()?) } else { None };
-        let is_nowait = self.take(Keyword::Nowait);
+        let mode = if self.take(SqlKeyword::In) { Some(self.parse_lock_mode()?) } else { None };
+        let is_nowait = self.take(SqlKeyword::Nowait);
         let range = self.range_from(start);
         Ok(Statement::Lock(Box::new(LockStatement { tables, mode, is_nowait, range })))
     }
@@ -77,9 +77,9 @@ impl StatementParser<'_> {
                 .take_while(|(ahead, word)| self.at_ahead(*ahead, **word))
                 .count();
             furthest = furthest.max(matching);
-            if matching == mode.len() && self.at_ahead(matching, Keyword::Mode) {
+            if matching == mode.len() && self.at_ahead(matching, SqlKeyword::Mode) {
                 self.take_words(mode);
-                self.expect(Keyword::Mode)?;
+                self.expect(SqlKeyword::Mode)?;
                 let words: Vec<&str> = mode.iter().map(|word| word.word()).collect();
                 return Ok(words.join(" "));
             }
@@ -89,21 +89,21 @@ impl StatementParser<'_> {
 
     pub(in crate::grammar) fn parse_session_statement(
         &mut self,
-        keyword: Keyword,
+        keyword: SqlKeyword,
         start: SourceRange,
     ) -> Parsed<Statement> {
         self.advance();
         match keyword {
-            Keyword::Listen => {
+            SqlKeyword::Listen => {
                 let channel = self.column_name()?;
                 Ok(Statement::Listen(channel, self.range_from(start)))
             }
-            Keyword::Unlisten => {
+            SqlKeyword::Unlisten => {
                 let is_all = self.take(TokenKind::Star);
                 let channel = if is_all { None } else { Some(self.column_name()?) };
                 Ok(Statement::Unlisten(channel, self.range_from(start)))
             }
-            Keyword::Notify => {
+            SqlKeyword::Notify => {
                 let channel = self.column_name()?;
                 let has_payload = self.take(TokenKind::Comma);
                 let payload = if has_payload { Some(self.expect_string()?) } else { None };
@@ -111,10 +111,10 @@ impl StatementParser<'_> {
             }
             _ => {
                 let target = match self.keyword() {
-                    Some(Keyword::All) => DiscardTarget::All,
-                    Some(Keyword::Plans) => DiscardTarget::Plans,
-                    Some(Keyword::Sequences) => DiscardTarget::Sequences,
-                    Some(Keyword::Temp | Keyword::Temporary) => DiscardTarget::Temporary,
+                    Some(SqlKeyword::All) => DiscardTarget::All,
+                    Some(SqlKeyword::Plans) => DiscardTarget::Plans,
+                    Some(SqlKeyword::Sequences) => DiscardTarget::Sequences,
+                    Some(SqlKeyword::Temp | SqlKeyword::Temporary) => DiscardTarget::Temporary,
                     _ => return Err(self.unexpected()),
                 };
                 self.advance();

@@ -2,7 +2,7 @@
 
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -12,15 +12,15 @@ use crate::tree::{
 
 impl StatementParser<'_> {
     pub(in crate::grammar) fn parse_explain(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Explain)?;
+        self.expect(SqlKeyword::Explain)?;
         let options = if self.at_plain_parenthesis() {
             self.parse_utility_options()?
         } else {
             let mut options = Vec::new();
-            if self.at(Keyword::Analyze) || self.at(Keyword::Analyse) {
+            if self.at(SqlKeyword::Analyze) || self.at(SqlKeyword::Analyse) {
                 options.push(self.take_word_option("analyze"));
             }
-            if self.at(Keyword::Verbose) {
+            if self.at(SqlKeyword::Verbose) {
                 options.push(self.take_word_option("verbose"));
             }
             options
@@ -33,10 +33,10 @@ impl StatementParser<'_> {
     fn parse_explained(&mut self) -> Parsed<Statement> {
         let start = self.range();
         match self.keyword() {
-            Some(Keyword::Declare) => self.parse_declare(start),
-            Some(Keyword::Execute) => self.parse_execute(start),
-            Some(Keyword::Create) => self.parse_explained_create(start),
-            Some(Keyword::Refresh) => self.parse_other(start),
+            Some(SqlKeyword::Declare) => self.parse_declare(start),
+            Some(SqlKeyword::Execute) => self.parse_execute(start),
+            Some(SqlKeyword::Create) => self.parse_explained_create(start),
+            Some(SqlKeyword::Refresh) => self.parse_other(start),
             _ => {
                 let with = self.parse_with()?;
                 self.parse_changing(start, with)
@@ -53,7 +53,7 @@ impl StatementParser<'_> {
     /// Parses `(name value, ...)` of EXPLAIN and VACUUM.
     pub(super) fn parse_utility_options(&mut self) -> Parsed<Vec<UtilityOption>> {
         self.paren_list(|parser| {
-            let is_analyze = parser.at(Keyword::Analyze) || parser.at(Keyword::Analyse);
+            let is_analyze = parser.at(SqlKeyword::Analyze) || parser.at(SqlKeyword::Analyse);
             let name = if is_analyze {
                 let range = parser.advance().range;
                 SqlName { text: "analyze".to_owned(), range }
@@ -69,17 +69,17 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_prepare(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Prepare)?;
+        self.expect(SqlKeyword::Prepare)?;
         let name = self.column_name()?;
         let types = self.optional_paren_list(Self::parse_type_name)?;
-        self.expect(Keyword::As)?;
+        self.expect(SqlKeyword::As)?;
         let statement = Box::new(self.nested(Self::parse_preparable)?);
         let range = self.range_from(start);
         Ok(Statement::Prepare(Box::new(PrepareStatement { name, types, statement, range })))
     }
 
     pub(in crate::grammar) fn parse_execute(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Execute)?;
+        self.expect(SqlKeyword::Execute)?;
         let name = self.column_name()?;
         let parameters = self.optional_paren_list(Self::parse_expression)?;
         let range = self.range_from(start);
@@ -87,12 +87,12 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_deallocate(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Deallocate)?;
+        self.expect(SqlKeyword::Deallocate)?;
         // PREPARE may be the name of the prepared statement.
         if !matches!(self.peek_at(1), TokenKind::End | TokenKind::Semicolon) {
-            self.take(Keyword::Prepare);
+            self.take(SqlKeyword::Prepare);
         }
-        let name = if self.take(Keyword::All) { None } else { Some(self.column_name()?) };
+        let name = if self.take(SqlKeyword::All) { None } else { Some(self.column_name()?) };
         Ok(Statement::Deallocate(name, self.range_from(start)))
     }
 }

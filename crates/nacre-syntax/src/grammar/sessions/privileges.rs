@@ -2,7 +2,7 @@
 
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -15,31 +15,31 @@ impl StatementParser<'_> {
         if self.is_other_grant() {
             return self.parse_other(start);
         }
-        let is_revoke = self.at(Keyword::Revoke);
+        let is_revoke = self.at(SqlKeyword::Revoke);
         self.advance();
         let only_grant_option =
-            is_revoke && self.take_words(&[Keyword::Grant, Keyword::Option, Keyword::For]);
+            is_revoke && self.take_words(&[SqlKeyword::Grant, SqlKeyword::Option, SqlKeyword::For]);
         let only_admin_option = is_revoke
             && !only_grant_option
-            && self.take_words(&[Keyword::Admin, Keyword::Option, Keyword::For]);
-        let is_all = self.at(Keyword::All);
+            && self.take_words(&[SqlKeyword::Admin, SqlKeyword::Option, SqlKeyword::For]);
+        let is_all = self.at(SqlKeyword::All);
         let privileges = self.parse_privileges()?;
-        let to_or_from = if is_revoke { Keyword::From } else { Keyword::To };
+        let to_or_from = if is_revoke { SqlKeyword::From } else { SqlKeyword::To };
         let is_role = !is_all && !only_grant_option && self.at(to_or_from);
-        if !is_role && (only_admin_option || !self.at(Keyword::On)) {
+        if !is_role && (only_admin_option || !self.at(SqlKeyword::On)) {
             return Err(self.unexpected());
         }
         if is_role {
             return self.parse_membership(start, is_revoke, only_admin_option, privileges);
         }
-        self.expect(Keyword::On)?;
+        self.expect(SqlKeyword::On)?;
         let kind = self.parse_privilege_object()?;
         let objects = self.list(|parser| parser.parse_granted_name(kind))?;
         self.expect(to_or_from)?;
         let roles = self.parse_grantees()?;
-        let with_grant_option = !is_revoke && self.take(Keyword::With);
+        let with_grant_option = !is_revoke && self.take(SqlKeyword::With);
         if with_grant_option {
-            self.expect_words(&[Keyword::Grant, Keyword::Option])?;
+            self.expect_words(&[SqlKeyword::Grant, SqlKeyword::Option])?;
         }
         let granted_by = self.parse_granted_by()?;
         let behavior = if is_revoke { self.parse_behavior() } else { DropBehavior::Unspecified };
@@ -63,9 +63,9 @@ impl StatementParser<'_> {
         let mut ahead = 1;
         loop {
             match self.peek_at(ahead) {
-                TokenKind::Keyword(Keyword::On) => break,
+                TokenKind::Keyword(SqlKeyword::On) => break,
                 TokenKind::End | TokenKind::Invalid | TokenKind::Semicolon => return false,
-                TokenKind::Keyword(Keyword::To | Keyword::From) => return false,
+                TokenKind::Keyword(SqlKeyword::To | SqlKeyword::From) => return false,
                 _ => ahead += 1,
             }
         }
@@ -75,20 +75,23 @@ impl StatementParser<'_> {
         };
         matches!(
             word,
-            Keyword::Function | Keyword::Procedure | Keyword::Routine | Keyword::Parameter
+            SqlKeyword::Function
+                | SqlKeyword::Procedure
+                | SqlKeyword::Routine
+                | SqlKeyword::Parameter
         ) && self.is_name_ahead(ahead + 2, NamePlace::Label)
-            || (word == Keyword::Large && self.at_ahead(ahead + 2, Keyword::Object))
+            || (word == SqlKeyword::Large && self.at_ahead(ahead + 2, SqlKeyword::Object))
     }
 
     /// Parses privileges; ALL without columns is none of them.
     fn parse_privileges(&mut self) -> Parsed<Vec<PrivilegeName>> {
-        if !self.at(Keyword::All) {
+        if !self.at(SqlKeyword::All) {
             return self.list(|parser| {
                 let is_word = matches!(
                     parser.keyword(),
-                    Some(Keyword::Select | Keyword::References | Keyword::Create)
+                    Some(SqlKeyword::Select | SqlKeyword::References | SqlKeyword::Create)
                 );
-                if parser.take_words(&[Keyword::Alter, Keyword::System]) {
+                if parser.take_words(&[SqlKeyword::Alter, SqlKeyword::System]) {
                     let range = parser.range();
                     let name = crate::tree::SqlName { text: "alter system".to_owned(), range };
                     return Ok(PrivilegeName { name, columns: Vec::new() });
@@ -98,7 +101,7 @@ impl StatementParser<'_> {
             });
         }
         let name = self.take_name();
-        self.take(Keyword::Privileges);
+        self.take(SqlKeyword::Privileges);
         let columns = self.optional_columns()?;
         Ok(if columns.is_empty() { Vec::new() } else { vec![PrivilegeName { name, columns }] })
     }
@@ -112,9 +115,9 @@ impl StatementParser<'_> {
     ) -> Parsed<Statement> {
         self.advance();
         let members = self.role_list()?;
-        let with_admin_option = !is_revoke && self.take(Keyword::With);
+        let with_admin_option = !is_revoke && self.take(SqlKeyword::With);
         if with_admin_option {
-            self.expect_words(&[Keyword::Admin, Keyword::Option])?;
+            self.expect_words(&[SqlKeyword::Admin, SqlKeyword::Option])?;
         }
         let granted_by = self.parse_granted_by()?;
         let behavior = if is_revoke { self.parse_behavior() } else { DropBehavior::Unspecified };
@@ -131,55 +134,56 @@ impl StatementParser<'_> {
     }
 
     fn parse_granted_by(&mut self) -> Parsed<Option<RoleName>> {
-        if !self.take(Keyword::Granted) {
+        if !self.take(SqlKeyword::Granted) {
             return Ok(None);
         }
-        self.expect(Keyword::By)?;
+        self.expect(SqlKeyword::By)?;
         self.role_name().map(Some)
     }
 
     fn parse_grantees(&mut self) -> Parsed<Vec<RoleName>> {
         self.list(|parser| {
-            parser.take(Keyword::Group);
+            parser.take(SqlKeyword::Group);
             parser.role_name()
         })
     }
 
     fn parse_privilege_object(&mut self) -> Parsed<PrivilegeObject> {
-        if self.take(Keyword::All) {
+        if self.take(SqlKeyword::All) {
             let kind = match self.keyword() {
-                Some(Keyword::Tables) => PrivilegeObject::AllTables,
-                Some(Keyword::Sequences) => PrivilegeObject::AllSequences,
-                Some(Keyword::Functions) => PrivilegeObject::AllFunctions,
-                Some(Keyword::Procedures) => PrivilegeObject::AllProcedures,
-                Some(Keyword::Routines) => PrivilegeObject::AllRoutines,
+                Some(SqlKeyword::Tables) => PrivilegeObject::AllTables,
+                Some(SqlKeyword::Sequences) => PrivilegeObject::AllSequences,
+                Some(SqlKeyword::Functions) => PrivilegeObject::AllFunctions,
+                Some(SqlKeyword::Procedures) => PrivilegeObject::AllProcedures,
+                Some(SqlKeyword::Routines) => PrivilegeObject::AllRoutines,
                 _ => return Err(self.unexpected()),
             };
             self.advance();
-            self.expect_words(&[Keyword::In, Keyword::Schema])?;
+            self.expect_words(&[SqlKeyword::In, SqlKeyword::Schema])?;
             return Ok(kind);
         }
         // Each of these words may also be a table's name.
-        if !self.at(Keyword::Table) && !self.is_name_ahead(1, NamePlace::Label) {
+        if !self.at(SqlKeyword::Table) && !self.is_name_ahead(1, NamePlace::Label) {
             return Ok(PrivilegeObject::Table);
         }
-        let is_end = matches!(self.peek_at(1), TokenKind::Keyword(Keyword::To | Keyword::From));
+        let is_end =
+            matches!(self.peek_at(1), TokenKind::Keyword(SqlKeyword::To | SqlKeyword::From));
         let kind = match self.keyword() {
-            _ if is_end && !self.at(Keyword::Table) => return Ok(PrivilegeObject::Table),
-            Some(Keyword::Table) => PrivilegeObject::Table,
-            Some(Keyword::Sequence) => PrivilegeObject::Sequence,
-            Some(Keyword::Database) => PrivilegeObject::Database,
-            Some(Keyword::Domain) => PrivilegeObject::Domain,
-            Some(Keyword::Language) => PrivilegeObject::Language,
-            Some(Keyword::Schema) => PrivilegeObject::Schema,
-            Some(Keyword::Tablespace) => PrivilegeObject::Tablespace,
-            Some(Keyword::Type) => PrivilegeObject::Type,
-            Some(Keyword::Foreign) => {
+            _ if is_end && !self.at(SqlKeyword::Table) => return Ok(PrivilegeObject::Table),
+            Some(SqlKeyword::Table) => PrivilegeObject::Table,
+            Some(SqlKeyword::Sequence) => PrivilegeObject::Sequence,
+            Some(SqlKeyword::Database) => PrivilegeObject::Database,
+            Some(SqlKeyword::Domain) => PrivilegeObject::Domain,
+            Some(SqlKeyword::Language) => PrivilegeObject::Language,
+            Some(SqlKeyword::Schema) => PrivilegeObject::Schema,
+            Some(SqlKeyword::Tablespace) => PrivilegeObject::Tablespace,
+            Some(SqlKeyword::Type) => PrivilegeObject::Type,
+            Some(SqlKeyword::Foreign) => {
                 self.advance();
-                if self.take(Keyword::Server) {
+                if self.take(SqlKeyword::Server) {
                     return Ok(PrivilegeObject::ForeignServer);
                 }
-                self.expect_words(&[Keyword::Data, Keyword::Wrapper])?;
+                self.expect_words(&[SqlKeyword::Data, SqlKeyword::Wrapper])?;
                 return Ok(PrivilegeObject::ForeignDataWrapper);
             }
             _ => return Ok(PrivilegeObject::Table),

@@ -3,7 +3,7 @@
 use crate::error::SyntaxError;
 use crate::grammar::cursor::{Parsed, StatementParser};
 use crate::grammar::names::NamePlace;
-use crate::keywords::{Keyword, KeywordCategory};
+use crate::keywords::{KeywordCategory, SqlKeyword};
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{
@@ -13,23 +13,23 @@ use crate::tree::{
 
 impl StatementParser<'_> {
     pub(in crate::grammar) fn parse_set(&mut self, start: SourceRange) -> Parsed<Statement> {
-        if self.take(Keyword::Reset) {
+        if self.take(SqlKeyword::Reset) {
             let change = self.parse_reset()?;
             return Ok(self.set_statement(start, SettingScope::Session, change));
         }
-        self.expect(Keyword::Set)?;
-        if self.at(Keyword::Constraints) && !self.at_assignment(1) {
+        self.expect(SqlKeyword::Set)?;
+        if self.at(SqlKeyword::Constraints) && !self.at_assignment(1) {
             self.advance();
             let change = self.parse_constraint_mode()?;
             return Ok(self.set_statement(start, SettingScope::Session, change));
         }
         let is_scope =
             |parser: &Self| !parser.at_assignment(1) && !parser.at_ahead(1, TokenKind::Dot);
-        let is_session = self.at(Keyword::Session)
+        let is_session = self.at(SqlKeyword::Session)
             && is_scope(self)
-            && !self.at_ahead(1, Keyword::Authorization)
-            && !self.at_ahead(1, Keyword::Characteristics);
-        let is_local = self.at(Keyword::Local) && is_scope(self);
+            && !self.at_ahead(1, SqlKeyword::Authorization)
+            && !self.at_ahead(1, SqlKeyword::Characteristics);
+        let is_local = self.at(SqlKeyword::Local) && is_scope(self);
         if is_session || is_local {
             self.advance();
         }
@@ -52,7 +52,7 @@ impl StatementParser<'_> {
     fn at_assignment(&self, ahead: usize) -> bool {
         matches!(
             self.peek_at(ahead),
-            TokenKind::Equals | TokenKind::Keyword(Keyword::To | Keyword::From)
+            TokenKind::Equals | TokenKind::Keyword(SqlKeyword::To | SqlKeyword::From)
         )
     }
 
@@ -60,44 +60,44 @@ impl StatementParser<'_> {
         let is_name = self.at_assignment(1) || self.at_ahead(1, TokenKind::Dot);
         let keyword = if is_name { None } else { self.keyword() };
         match keyword {
-            Some(Keyword::Transaction) => {
+            Some(SqlKeyword::Transaction) => {
                 self.advance();
-                if self.take(Keyword::Snapshot) {
+                if self.take(SqlKeyword::Snapshot) {
                     return self.expect_string().map(SettingChange::TransactionSnapshot);
                 }
                 self.parse_some_modes().map(SettingChange::Transaction)
             }
-            Some(Keyword::Session) => self.parse_session_change(),
-            Some(Keyword::Time) => {
+            Some(SqlKeyword::Session) => self.parse_session_change(),
+            Some(SqlKeyword::Time) => {
                 self.advance();
-                self.expect(Keyword::Zone)?;
+                self.expect(SqlKeyword::Zone)?;
                 self.parse_zone_value().map(SettingChange::TimeZone)
             }
-            Some(Keyword::Names) => {
+            Some(SqlKeyword::Names) => {
                 self.advance();
                 self.parse_names()
             }
-            Some(Keyword::Schema) => {
+            Some(SqlKeyword::Schema) => {
                 self.advance();
                 let value = vec![OptionValue::Text(self.expect_string()?)];
                 Ok(SettingChange::Values("search_path".to_owned(), value))
             }
-            Some(Keyword::Catalog) => {
+            Some(SqlKeyword::Catalog) => {
                 let range = self.range();
                 self.advance();
                 self.expect_string()?;
                 Err(SyntaxError::not_supported("SET CATALOG", range))
             }
-            Some(Keyword::Role) => {
+            Some(SqlKeyword::Role) => {
                 self.advance();
                 let role = self.parse_word_or_string()?;
                 Ok(SettingChange::Role((role != "none").then_some(role)))
             }
-            Some(Keyword::Xml) => {
+            Some(SqlKeyword::Xml) => {
                 self.advance();
-                self.expect(Keyword::Option)?;
-                if !self.take(Keyword::Document) {
-                    self.expect(Keyword::Content)?;
+                self.expect(SqlKeyword::Option)?;
+                if !self.take(SqlKeyword::Document) {
+                    self.expect(SqlKeyword::Content)?;
                     return Ok(xml_option("content"));
                 }
                 Ok(xml_option("document"))
@@ -107,13 +107,13 @@ impl StatementParser<'_> {
     }
 
     fn parse_session_change(&mut self) -> Parsed<SettingChange> {
-        self.expect(Keyword::Session)?;
-        if self.take(Keyword::Characteristics) {
-            self.expect_words(&[Keyword::As, Keyword::Transaction])?;
+        self.expect(SqlKeyword::Session)?;
+        if self.take(SqlKeyword::Characteristics) {
+            self.expect_words(&[SqlKeyword::As, SqlKeyword::Transaction])?;
             return self.parse_some_modes().map(SettingChange::SessionCharacteristics);
         }
-        self.expect(Keyword::Authorization)?;
-        if self.take(Keyword::Default) {
+        self.expect(SqlKeyword::Authorization)?;
+        if self.take(SqlKeyword::Default) {
             return Ok(SettingChange::SessionAuthorization(None));
         }
         let role = self.parse_word_or_string()?;
@@ -126,20 +126,20 @@ impl StatementParser<'_> {
             let value = OptionValue::Text(self.expect_string()?);
             return Ok(SettingChange::Values(name, vec![value]));
         }
-        self.take(Keyword::Default);
+        self.take(SqlKeyword::Default);
         Ok(SettingChange::Default(name))
     }
 
     fn parse_generic_change(&mut self) -> Parsed<SettingChange> {
         let name = self.parse_setting_name()?;
-        if self.take(Keyword::From) {
-            self.expect(Keyword::Current)?;
+        if self.take(SqlKeyword::From) {
+            self.expect(SqlKeyword::Current)?;
             return Ok(SettingChange::FromCurrent(name));
         }
-        if !self.take(Keyword::To) {
+        if !self.take(SqlKeyword::To) {
             self.expect(TokenKind::Equals)?;
         }
-        if self.take(Keyword::Default) {
+        if self.take(SqlKeyword::Default) {
             return Ok(SettingChange::Default(name));
         }
         Ok(SettingChange::Values(name, self.list(Self::parse_setting_value)?))
@@ -171,7 +171,7 @@ impl StatementParser<'_> {
 
     /// Whether a word comes next that may be a value.
     pub(super) fn at_setting_word(&self) -> bool {
-        matches!(self.keyword(), Some(Keyword::True | Keyword::False | Keyword::On))
+        matches!(self.keyword(), Some(SqlKeyword::True | SqlKeyword::False | SqlKeyword::On))
             || self.is_name(NamePlace::Unreserved)
     }
 
@@ -183,12 +183,12 @@ impl StatementParser<'_> {
     }
 
     fn parse_zone_value(&mut self) -> Parsed<Option<ExpressionNode>> {
-        if self.take(Keyword::Local) || self.take(Keyword::Default) {
+        if self.take(SqlKeyword::Local) || self.take(SqlKeyword::Default) {
             return Ok(None);
         }
         let start = self.range();
-        if self.at(Keyword::Interval) || self.at_string() {
-            if self.at(Keyword::Interval) && !self.at_interval_literal() {
+        if self.at(SqlKeyword::Interval) || self.at_string() {
+            if self.at(SqlKeyword::Interval) && !self.at_interval_literal() {
                 return Err(self.unexpected_at(1));
             }
             return self.parse_primary_operand().map(Some);
@@ -217,16 +217,16 @@ impl StatementParser<'_> {
     }
 
     fn parse_constraint_mode(&mut self) -> Parsed<SettingChange> {
-        let names = if self.take(Keyword::All) { Vec::new() } else { self.object_list()? };
-        let is_deferred = self.take(Keyword::Deferred);
+        let names = if self.take(SqlKeyword::All) { Vec::new() } else { self.object_list()? };
+        let is_deferred = self.take(SqlKeyword::Deferred);
         if !is_deferred {
-            self.expect(Keyword::Immediate)?;
+            self.expect(SqlKeyword::Immediate)?;
         }
         Ok(SettingChange::Constraints(names, is_deferred))
     }
 
     fn parse_reset(&mut self) -> Parsed<SettingChange> {
-        if self.take(Keyword::All) {
+        if self.take(SqlKeyword::All) {
             return Ok(SettingChange::ResetAll);
         }
         self.parse_special_setting().map(SettingChange::Reset)
@@ -236,22 +236,22 @@ impl StatementParser<'_> {
     fn parse_special_setting(&mut self) -> Parsed<String> {
         let ends = !matches!(self.peek_at(1), TokenKind::Keyword(keyword)
             if keyword.category() != KeywordCategory::Reserved
-                || keyword == Keyword::Authorization);
+                || keyword == SqlKeyword::Authorization);
         let name = match self.keyword() {
             _ if ends => return self.parse_setting_name(),
-            Some(Keyword::Time) => {
+            Some(SqlKeyword::Time) => {
                 self.advance();
-                self.expect(Keyword::Zone)?;
+                self.expect(SqlKeyword::Zone)?;
                 "timezone"
             }
-            Some(Keyword::Transaction) => {
+            Some(SqlKeyword::Transaction) => {
                 self.advance();
-                self.expect_words(&[Keyword::Isolation, Keyword::Level])?;
+                self.expect_words(&[SqlKeyword::Isolation, SqlKeyword::Level])?;
                 "transaction_isolation"
             }
-            Some(Keyword::Session) => {
+            Some(SqlKeyword::Session) => {
                 self.advance();
-                self.expect(Keyword::Authorization)?;
+                self.expect(SqlKeyword::Authorization)?;
                 "session_authorization"
             }
             _ => return self.parse_setting_name(),
@@ -260,10 +260,10 @@ impl StatementParser<'_> {
     }
 
     pub(in crate::grammar) fn parse_show(&mut self, start: SourceRange) -> Parsed<Statement> {
-        self.expect(Keyword::Show)?;
-        let subject = if self.take(Keyword::All) {
+        self.expect(SqlKeyword::Show)?;
+        let subject = if self.take(SqlKeyword::All) {
             ShowSubject::All
-        } else if self.at(Keyword::Columns) && self.at_ahead(1, Keyword::From) {
+        } else if self.at(SqlKeyword::Columns) && self.at_ahead(1, SqlKeyword::From) {
             self.advance();
             self.advance();
             ShowSubject::Columns(self.object_name()?)

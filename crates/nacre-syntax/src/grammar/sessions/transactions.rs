@@ -1,7 +1,7 @@
 //! BEGIN, COMMIT, SAVEPOINT and the modes of transactions.
 
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::range::SourceRange;
 use crate::tree::{IsolationLevel, Statement, TransactionMode, TransactionStatement};
@@ -15,48 +15,48 @@ impl StatementParser<'_> {
         let Some(keyword) = self.keyword() else { return Ok(None) };
         let is_transaction = matches!(
             keyword,
-            Keyword::Begin
-                | Keyword::Start
-                | Keyword::Commit
-                | Keyword::End
-                | Keyword::Rollback
-                | Keyword::Abort
-                | Keyword::Savepoint
-                | Keyword::Release
-                | Keyword::Prepare
+            SqlKeyword::Begin
+                | SqlKeyword::Start
+                | SqlKeyword::Commit
+                | SqlKeyword::End
+                | SqlKeyword::Rollback
+                | SqlKeyword::Abort
+                | SqlKeyword::Savepoint
+                | SqlKeyword::Release
+                | SqlKeyword::Prepare
         );
         if !is_transaction {
             return Ok(None);
         }
         self.advance();
         let statement = match keyword {
-            Keyword::Begin => {
+            SqlKeyword::Begin => {
                 self.take_transaction_word();
                 TransactionStatement::Begin(self.parse_modes()?)
             }
-            Keyword::Start => {
-                self.expect(Keyword::Transaction)?;
+            SqlKeyword::Start => {
+                self.expect(SqlKeyword::Transaction)?;
                 TransactionStatement::Begin(self.parse_modes()?)
             }
-            Keyword::Commit if self.take(Keyword::Prepared) => {
+            SqlKeyword::Commit if self.take(SqlKeyword::Prepared) => {
                 TransactionStatement::CommitPrepared(self.expect_string()?)
             }
-            Keyword::Commit | Keyword::End => {
+            SqlKeyword::Commit | SqlKeyword::End => {
                 self.take_transaction_word();
                 TransactionStatement::Commit(self.parse_chain()?)
             }
-            Keyword::Rollback => self.parse_rollback()?,
-            Keyword::Abort => {
+            SqlKeyword::Rollback => self.parse_rollback()?,
+            SqlKeyword::Abort => {
                 self.take_transaction_word();
                 TransactionStatement::Rollback(self.parse_chain()?)
             }
-            Keyword::Savepoint => TransactionStatement::Savepoint(self.column_name()?),
-            Keyword::Release => {
+            SqlKeyword::Savepoint => TransactionStatement::Savepoint(self.column_name()?),
+            SqlKeyword::Release => {
                 self.take_savepoint_word();
                 TransactionStatement::Release(self.column_name()?)
             }
             _ => {
-                self.expect(Keyword::Transaction)?;
+                self.expect(SqlKeyword::Transaction)?;
                 TransactionStatement::PrepareTransaction(self.expect_string()?)
             }
         };
@@ -64,24 +64,24 @@ impl StatementParser<'_> {
     }
 
     fn take_transaction_word(&mut self) {
-        if !self.take(Keyword::Work) {
-            self.take(Keyword::Transaction);
+        if !self.take(SqlKeyword::Work) {
+            self.take(SqlKeyword::Transaction);
         }
     }
 
     /// Goes on behind SAVEPOINT unless it is the name of one.
     fn take_savepoint_word(&mut self) {
         if !matches!(self.peek_at(1), TokenKind::End | TokenKind::Semicolon) {
-            self.take(Keyword::Savepoint);
+            self.take(SqlKeyword::Savepoint);
         }
     }
 
     fn parse_rollback(&mut self) -> Parsed<TransactionStatement> {
-        if self.take(Keyword::Prepared) {
+        if self.take(SqlKeyword::Prepared) {
             return self.expect_string().map(TransactionStatement::RollbackPrepared);
         }
         self.take_transaction_word();
-        if self.take(Keyword::To) {
+        if self.take(SqlKeyword::To) {
             self.take_savepoint_word();
             return self.column_name().map(TransactionStatement::RollbackTo);
         }
@@ -89,11 +89,11 @@ impl StatementParser<'_> {
     }
 
     fn parse_chain(&mut self) -> Parsed<bool> {
-        if !self.take(Keyword::And) {
+        if !self.take(SqlKeyword::And) {
             return Ok(false);
         }
-        let is_chained = !self.take(Keyword::No);
-        self.expect(Keyword::Chain)?;
+        let is_chained = !self.take(SqlKeyword::No);
+        self.expect(SqlKeyword::Chain)?;
         Ok(is_chained)
     }
 
@@ -120,7 +120,9 @@ impl StatementParser<'_> {
     fn at_mode(&self) -> bool {
         matches!(
             self.keyword(),
-            Some(Keyword::Isolation | Keyword::Read | Keyword::Deferrable | Keyword::Not)
+            Some(
+                SqlKeyword::Isolation | SqlKeyword::Read | SqlKeyword::Deferrable | SqlKeyword::Not
+            )
         )
     }
 
@@ -131,38 +133,38 @@ impl StatementParser<'_> {
         }
         self.advance();
         match keyword {
-            Some(Keyword::Isolation) => {
-                self.expect(Keyword::Level)?;
+            Some(SqlKeyword::Isolation) => {
+                self.expect(SqlKeyword::Level)?;
                 self.parse_isolation_level().map(TransactionMode::Isolation)
             }
-            Some(Keyword::Read) => {
-                let is_read_only = self.take(Keyword::Only);
+            Some(SqlKeyword::Read) => {
+                let is_read_only = self.take(SqlKeyword::Only);
                 if !is_read_only {
-                    self.expect(Keyword::Write)?;
+                    self.expect(SqlKeyword::Write)?;
                 }
                 Ok(TransactionMode::ReadOnly(is_read_only))
             }
-            Some(Keyword::Deferrable) => Ok(TransactionMode::Deferrable(true)),
+            Some(SqlKeyword::Deferrable) => Ok(TransactionMode::Deferrable(true)),
             _ => {
-                self.expect(Keyword::Deferrable)?;
+                self.expect(SqlKeyword::Deferrable)?;
                 Ok(TransactionMode::Deferrable(false))
             }
         }
     }
 
     fn parse_isolation_level(&mut self) -> Parsed<IsolationLevel> {
-        if self.take(Keyword::Serializable) {
+        if self.take(SqlKeyword::Serializable) {
             return Ok(IsolationLevel::Serializable);
         }
-        if self.take(Keyword::Repeatable) {
-            self.expect(Keyword::Read)?;
+        if self.take(SqlKeyword::Repeatable) {
+            self.expect(SqlKeyword::Read)?;
             return Ok(IsolationLevel::RepeatableRead);
         }
-        self.expect(Keyword::Read)?;
-        if self.take(Keyword::Committed) {
+        self.expect(SqlKeyword::Read)?;
+        if self.take(SqlKeyword::Committed) {
             return Ok(IsolationLevel::ReadCommitted);
         }
-        self.expect(Keyword::Uncommitted)?;
+        self.expect(SqlKeyword::Uncommitted)?;
         Ok(IsolationLevel::ReadUncommitted)
     }
 }

@@ -1,77 +1,78 @@
 //! Operations of ALTER COLUMN.
 
 use crate::grammar::cursor::{Parsed, StatementParser};
-use crate::keywords::Keyword;
+use crate::keywords::SqlKeyword;
 use crate::lexer::TokenKind;
 use crate::tree::{ColumnAction, IdentityChange, SequenceOption};
 
 impl StatementParser<'_> {
     pub(super) fn parse_column_action(&mut self) -> Parsed<ColumnAction> {
         match self.keyword() {
-            Some(Keyword::Type) => self.parse_set_type(),
-            Some(Keyword::Set) => self.parse_set_column(),
-            Some(Keyword::Drop) => self.parse_drop_from_column(),
-            Some(Keyword::Add) => {
+            Some(SqlKeyword::Type) => self.parse_set_type(),
+            Some(SqlKeyword::Set) => self.parse_set_column(),
+            Some(SqlKeyword::Drop) => self.parse_drop_from_column(),
+            Some(SqlKeyword::Add) => {
                 self.advance();
-                self.expect(Keyword::Generated)?;
+                self.expect(SqlKeyword::Generated)?;
                 let is_always = self.parse_generated_when()?;
-                self.expect_words(&[Keyword::As, Keyword::Identity])?;
+                self.expect_words(&[SqlKeyword::As, SqlKeyword::Identity])?;
                 let options = self.parse_paren_sequence_options()?;
                 Ok(ColumnAction::AddIdentity { is_always, options })
             }
-            Some(Keyword::Reset) => {
+            Some(SqlKeyword::Reset) => {
                 self.advance();
                 self.parse_options().map(ColumnAction::ResetOptions)
             }
-            Some(Keyword::Restart) => self.parse_identity_changes(),
+            Some(SqlKeyword::Restart) => self.parse_identity_changes(),
             _ => Err(self.unexpected()),
         }
     }
 
     fn parse_set_type(&mut self) -> Parsed<ColumnAction> {
-        self.expect(Keyword::Type)?;
+        self.expect(SqlKeyword::Type)?;
         let type_name = self.parse_type_name()?;
         let collation = self.optional_collation()?;
-        let using = if self.take(Keyword::Using) { Some(self.parse_expression()?) } else { None };
+        let using =
+            if self.take(SqlKeyword::Using) { Some(self.parse_expression()?) } else { None };
         Ok(ColumnAction::SetType { type_name, collation, using })
     }
 
     fn parse_set_column(&mut self) -> Parsed<ColumnAction> {
         let is_identity = match self.peek_at(1) {
-            TokenKind::Keyword(Keyword::Generated | Keyword::Sequence) => true,
+            TokenKind::Keyword(SqlKeyword::Generated | SqlKeyword::Sequence) => true,
             TokenKind::Keyword(keyword) => is_sequence_word(keyword),
             _ => false,
         };
         if is_identity {
             return self.parse_identity_changes();
         }
-        self.expect(Keyword::Set)?;
+        self.expect(SqlKeyword::Set)?;
         match self.keyword() {
-            Some(Keyword::Data) => {
+            Some(SqlKeyword::Data) => {
                 self.advance();
                 self.parse_set_type()
             }
-            Some(Keyword::Default) => {
+            Some(SqlKeyword::Default) => {
                 self.advance();
                 self.parse_expression().map(ColumnAction::SetDefault)
             }
-            Some(Keyword::Not) => {
+            Some(SqlKeyword::Not) => {
                 self.advance();
-                self.expect(Keyword::Null)?;
+                self.expect(SqlKeyword::Null)?;
                 Ok(ColumnAction::SetNotNull)
             }
-            Some(Keyword::Statistics) => {
+            Some(SqlKeyword::Statistics) => {
                 self.advance();
                 let target = self.expect_signed_integer()?;
                 Ok(ColumnAction::SetStatistics(target.to_string()))
             }
-            Some(Keyword::Storage) => {
+            Some(SqlKeyword::Storage) => {
                 self.advance();
                 self.column_name().map(ColumnAction::SetStorage)
             }
-            Some(Keyword::Compression) => {
+            Some(SqlKeyword::Compression) => {
                 self.advance();
-                if self.at(Keyword::Default) {
+                if self.at(SqlKeyword::Default) {
                     return Ok(ColumnAction::SetCompression(self.take_name()));
                 }
                 self.column_name().map(ColumnAction::SetCompression)
@@ -81,22 +82,22 @@ impl StatementParser<'_> {
     }
 
     fn parse_drop_from_column(&mut self) -> Parsed<ColumnAction> {
-        self.expect(Keyword::Drop)?;
+        self.expect(SqlKeyword::Drop)?;
         match self.keyword() {
-            Some(Keyword::Default) => {
+            Some(SqlKeyword::Default) => {
                 self.advance();
                 Ok(ColumnAction::DropDefault)
             }
-            Some(Keyword::Not) => {
+            Some(SqlKeyword::Not) => {
                 self.advance();
-                self.expect(Keyword::Null)?;
+                self.expect(SqlKeyword::Null)?;
                 Ok(ColumnAction::DropNotNull)
             }
-            Some(Keyword::Expression) => {
+            Some(SqlKeyword::Expression) => {
                 self.advance();
                 Ok(ColumnAction::DropExpression(self.parse_if_exists()))
             }
-            Some(Keyword::Identity) => {
+            Some(SqlKeyword::Identity) => {
                 self.advance();
                 Ok(ColumnAction::DropIdentity(self.parse_if_exists()))
             }
@@ -108,12 +109,12 @@ impl StatementParser<'_> {
     fn parse_identity_changes(&mut self) -> Parsed<ColumnAction> {
         let mut changes = Vec::new();
         loop {
-            if self.take(Keyword::Restart) {
-                let is_with = self.take(Keyword::With);
+            if self.take(SqlKeyword::Restart) {
+                let is_with = self.take(SqlKeyword::With);
                 let has_number = is_with || self.at_signed_number();
                 let number = if has_number { Some(self.expect_signed_number()?) } else { None };
                 changes.push(IdentityChange::Restart(number));
-            } else if self.take(Keyword::Set) {
+            } else if self.take(SqlKeyword::Set) {
                 changes.push(self.parse_identity_set()?);
             } else {
                 return Ok(ColumnAction::SetIdentity(changes));
@@ -122,7 +123,7 @@ impl StatementParser<'_> {
     }
 
     fn parse_identity_set(&mut self) -> Parsed<IdentityChange> {
-        if self.take(Keyword::Generated) {
+        if self.take(SqlKeyword::Generated) {
             return self.parse_generated_when().map(IdentityChange::Generated);
         }
         let option: Option<SequenceOption> = self.parse_sequence_option()?;
@@ -130,18 +131,18 @@ impl StatementParser<'_> {
     }
 }
 
-fn is_sequence_word(keyword: Keyword) -> bool {
+fn is_sequence_word(keyword: SqlKeyword) -> bool {
     matches!(
         keyword,
-        Keyword::As
-            | Keyword::Cache
-            | Keyword::Cycle
-            | Keyword::Increment
-            | Keyword::Maxvalue
-            | Keyword::Minvalue
-            | Keyword::No
-            | Keyword::Owned
-            | Keyword::Start
-            | Keyword::Restart
+        SqlKeyword::As
+            | SqlKeyword::Cache
+            | SqlKeyword::Cycle
+            | SqlKeyword::Increment
+            | SqlKeyword::Maxvalue
+            | SqlKeyword::Minvalue
+            | SqlKeyword::No
+            | SqlKeyword::Owned
+            | SqlKeyword::Start
+            | SqlKeyword::Restart
     )
 }
