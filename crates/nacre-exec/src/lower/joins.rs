@@ -112,8 +112,8 @@ fn join_lowered(
     let split = split_conditions(variant, [&left, &right], conditions)?;
     let SplitConditions { graphs, keys, keys_may_fail, before, rest } = split;
     let is_key = variant.fills_right() || !keys[1].is_empty();
-    refuse_guarded(left.column_may_fail && !before[0].is_empty())?;
-    refuse_guarded(right.column_may_fail && !(is_key && before[1].is_empty()))?;
+    let is_early = right.column_may_fail && !(is_key && before[1].is_empty());
+    refuse_guarded(is_early || left.column_may_fail && !before[0].is_empty())?;
     let (left, right) = (filter(left, &before[0])?, filter(right, &before[1])?);
     // Of rows that are built, pairs are looked at behind the one that decides.
     let may_build_left = matches!(variant, JoinVariant::Semi | JoinVariant::Anti)
@@ -121,8 +121,8 @@ fn join_lowered(
         && !keys_may_fail
         && !is_fallible([&left, &right], &rest.on)?;
     let kind = pairing_kind(variant, [&left.node, &right.node], may_build_left);
-    let ([left_graph, right_graph], [left_keys, right_keys]) = (graphs, keys);
-    let left = KeyedSide { relation: left, graph: left_graph, keys: left_keys };
+    let ([graph, right_graph], [keys, right_keys]) = (graphs, keys);
+    let left = KeyedSide { relation: left, graph, keys };
     let right = KeyedSide { relation: right, graph: right_graph, keys: right_keys };
     let (mut probe, build) = if kind.has_probe_columns() { (left, right) } else { (right, left) };
     let key_count = probe.keys.len();
@@ -134,18 +134,17 @@ fn join_lowered(
     let (probe, mut indexes) = with_keys(probe)?;
     let probe_conditions = indexes.split_off(key_count);
     let (mut build, build_indexes) = with_keys(build)?;
-    let pairs = indexes.into_iter().zip(build_indexes);
-    let keys: Vec<_> = pairs.map(|(probe, build)| JoinKey { probe, build }).collect();
+    let key_pairs = indexes.into_iter().zip(build_indexes);
+    let keys: Vec<_> = key_pairs.map(|(probe, build)| JoinKey { probe, build }).collect();
     if !kind.has_build_columns() && keys.is_empty() && on.is_empty() {
         build = first_row(build)?;
     }
     let both = pair_columns(&probe, &build);
-    let PairPredicates { graph, predicates, may_fail: pairs_may_fail } =
-        pair_predicates(kind, &on, &both, is_grouped)?;
+    let pairs = pair_predicates(kind, &on, &both, is_grouped)?;
     let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
-    let own_may_fail = keys_may_fail || pairs_may_fail || is_error || partner_may_fail;
+    let own_may_fail = keys_may_fail || pairs.may_fail || is_error || partner_may_fail;
     let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
-    refuse_guarded(grouped_column_may_fail && (keys_may_fail || pairs_may_fail))?;
+    refuse_guarded(grouped_column_may_fail && (keys_may_fail || pairs.may_fail))?;
     let columns = joined_columns(variant, kind, both, [&probe, &build]);
     let joined = LoweredRelation {
         columns,
@@ -162,8 +161,8 @@ fn join_lowered(
             build: build.node,
             keys,
             probe_conditions,
-            graph,
-            predicates,
+            graph: pairs.graph,
+            predicates: pairs.predicates,
         })),
     };
     rest.above.iter().try_for_each(|one| require_early(one, &joined.columns))?;

@@ -122,7 +122,10 @@ pub(super) fn is_strict_about(
         ScalarKind::Function { function, .. } => !function.is_strict,
         _ => true,
     };
-    let is_column = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Column(column) if is_wanted(column));
+    let is_column = |one: &ScalarExpression| match one.kind {
+        ScalarKind::Column(column) => is_wanted(column),
+        _ => false,
+    };
     expression.any(&is_column) && !expression.any(&is_other)
 }
 
