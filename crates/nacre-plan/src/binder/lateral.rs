@@ -5,18 +5,19 @@
 //!
 //! # Invariants
 //! 1. It is evaluated for other rows than PostgreSQL does, so that nothing in it may fail. Columns
-//!    at its top are computed for the rows of the join alone: they may, unless the join has a
-//!    condition.
+//!    at its top are computed for the rows of the join alone: they may, unless the join has another
+//!    condition than `true`.
 //! 2. Columns and conditions above what sees nothing of the left side make a plain join, as in
 //!    PostgreSQL; it may fail as one.
 
 use std::collections::HashSet;
 
 use nacre_syntax::{FromItem, QueryExpression, SourceRange};
+use nacre_types::SqlValue;
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn};
-use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression};
+use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
 use crate::properties::{never_fails, query_never_fails};
 
@@ -71,13 +72,23 @@ pub(super) fn require_lateral(
     }
     let is_possible = is_plain_join(right)
         || match condition {
-            Some(condition) => never_fails(condition) && query_never_fails(right),
-            None => below_outputs(right).is_some_and(query_never_fails),
+            Some(condition) if !is_true(condition) => {
+                never_fails(condition) && query_never_fails(right)
+            }
+            // All of its rows are wanted, and with them their outputs.
+            _ => below_outputs(right).is_some_and(query_never_fails),
         };
     match is_possible {
         true => Ok(()),
         false if condition.is_none() && is_expanded_row(right) => Ok(()),
         false => Err(BindError::not_supported("LATERAL queries that may fail", range)),
+    }
+}
+
+fn is_true(condition: &ScalarExpression) -> bool {
+    match &condition.kind {
+        ScalarKind::Constant(value) => matches!(value.0, SqlValue::Boolean(true)),
+        _ => false,
     }
 }
 
