@@ -198,7 +198,8 @@ fn no_moment_of_a_worker_is_the_time_of_two_operators() {
         let pool = pool(workers);
         let start = Instant::now();
         let (_, counted) = run_counted(&pool, root.clone(), QueryOptions::default());
-        let all = start.elapsed() * u32::try_from(workers).unwrap();
+        // The thread that takes the rows may be at work beside the workers.
+        let all = start.elapsed() * u32::try_from(workers + 1).unwrap();
         let times = times(&counted);
         assert_eq!(times.len(), 15);
         assert!(times.iter().all(|time| !time.is_zero()), "{times:?}");
