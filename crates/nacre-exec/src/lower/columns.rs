@@ -45,8 +45,7 @@ pub(super) struct LoweredRelation {
     /// above leave.
     pub(super) column_may_fail: bool,
     /// As `column_may_fail`, of a query with groups or with volatile columns, which PostgreSQL does
-    /// not merge: it computes the column for all but those that conditions on that query alone
-    /// leave out.
+    /// not merge: it computes the column for all rows that conditions on that query alone leave.
     pub(super) grouped_column_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,

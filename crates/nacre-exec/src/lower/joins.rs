@@ -63,7 +63,7 @@ pub(super) fn lower_join(
         let what = "conditions on values of queries alone beside what may fail";
         return Err(LoweringError::not_supported(what));
     }
-    // What is left on a side that is filled up with nulls PostgreSQL computes for all of its rows.
+    // PostgreSQL computes the other columns of a side filled up with nulls for all its rows.
     let is_guarded = left.column_may_fail && !variant.fills_left()
         || right.column_may_fail && !variant.fills_right() && !is_only_key(variant, &right, &on);
     refuse_guarded(is_guarded)?;
@@ -115,7 +115,7 @@ fn join_lowered(
     let is_early = right.column_may_fail && !(is_key && before[1].is_empty());
     refuse_guarded(is_early || left.column_may_fail && !before[0].is_empty())?;
     let (left, right) = (filter(left, &before[0])?, filter(right, &before[1])?);
-    // Of rows that are built, pairs are looked at behind the one that decides.
+    // A build of the left side tests pairs behind the deciding pair, too.
     let may_build_left = matches!(variant, JoinVariant::Semi | JoinVariant::Anti)
         && !keys[0].is_empty()
         && !keys_may_fail

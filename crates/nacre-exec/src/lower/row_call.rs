@@ -61,7 +61,7 @@ impl RowCall {
         self.may_fail
     }
 
-    /// Whether it may have another value for each row, whatever its arguments.
+    /// Whether its function is volatile: equal arguments may give different values.
     pub(super) fn is_volatile(&self) -> bool {
         self.function.volatility == FunctionVolatility::Volatile
     }
