@@ -71,7 +71,7 @@ mod lock;
 mod map;
 mod numa;
 mod pool;
-mod prefetch;
+pub mod prefetch;
 mod probe;
 pub mod replicate;
 pub mod set;

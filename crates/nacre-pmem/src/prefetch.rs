@@ -4,7 +4,7 @@ use crate::flush::CACHE_LINE_BYTES;
 
 /// Starts to load the lines of `bytes` bytes from `start` on; any address is allowed.
 #[inline]
-pub(crate) fn range(start: *const u8, bytes: usize) {
+pub fn range(start: *const u8, bytes: usize) {
     for offset in (0..bytes).step_by(CACHE_LINE_BYTES) {
         line(start.wrapping_add(offset));
     }
@@ -12,7 +12,7 @@ pub(crate) fn range(start: *const u8, bytes: usize) {
 
 /// Starts to load the line at `address`; any address is allowed.
 #[inline]
-pub(crate) fn line(address: *const u8) {
+pub fn line(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: every x86-64 processor has the instruction, which accesses nothing architecturally
     // and faults on no address.

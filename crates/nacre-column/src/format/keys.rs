@@ -34,6 +34,9 @@ use crate::{BlockError, Format};
 /// L1 cache.
 const RUN_ROWS: usize = 1_024;
 
+/// Rows gathered at a time: as many words as are on their way to the L1 cache before they are read.
+const GATHER_ROWS: usize = 128;
+
 /// Greatest [`KeyReader::STEP`].
 pub(crate) const STEP_MAX: usize = 8_192;
 
@@ -430,8 +433,8 @@ fn gather<R: KeyReader, T: Integer>(
     if !is_direct && positions.len() * R::ROWS_PER_GET > rows.len() {
         return false;
     }
-    let (mut rows, mut keys) = ([0; RUN_ROWS], [0; RUN_ROWS]);
-    for positions in positions.chunks(RUN_ROWS) {
+    let (mut rows, mut keys) = ([0; GATHER_ROWS], [0; GATHER_ROWS]);
+    for positions in positions.chunks(GATHER_ROWS) {
         let (rows, keys) = (&mut rows[..positions.len()], &mut keys[..positions.len()]);
         for (row, position) in rows.iter_mut().zip(positions) {
             *row = first as u32 + u32::from(*position);

@@ -25,6 +25,7 @@
 
 use std::mem::MaybeUninit;
 
+use nacre_pmem::prefetch;
 use nacre_simd::{Fill, Flavour, Register, Simd};
 
 use super::integer::{Key, KeySlots, initialized};
@@ -176,7 +177,7 @@ impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
 
     /// Returns the bytes of group `index` and its width; none and 0 if it lies elsewhere.
     #[inline(always)]
-    pub(super) fn group(&self, index: usize) -> (&[u8], usize) {
+    pub(crate) fn group(&self, index: usize) -> (&[u8], usize) {
         let (line, width) = self.places.group(index);
         let start = line * Self::LINE_BYTES;
         match self.packed.get(start..start + width * Self::LINE_BYTES) {
@@ -208,6 +209,16 @@ impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
         let (index, row) = (row / Self::ROWS, row % Self::ROWS);
         let (lane, bit) = (row % NARROW, row / NARROW * width);
         ((index * width + bit / 32) * Self::LINE_BYTES + lane * 4, bit % 32)
+    }
+
+    /// Starts to load the words of these rows, in groups that all have one width of at most 32 bits.
+    pub(crate) fn prefetch_equal(packed: &[u8], width: usize, rows: &[u32]) {
+        for row in rows {
+            let (at, bit) = Self::place_equal(width, *row as usize);
+            let word = packed.as_ptr().wrapping_add(at);
+            prefetch::line(word);
+            prefetch::line(word.wrapping_add(usize::from(bit + width > 32) * Self::LINE_BYTES));
+        }
     }
 
     /// Returns the key of `row`; any number if the bytes do not have it.

@@ -76,6 +76,7 @@ pub(crate) fn gather_narrow(
 ) -> bool {
     match groups.places {
         Places::Equal(width @ 1..=NARROW_WIDTH_MAX) if !groups.packed.is_empty() => {
+            Groups512::prefetch_equal(groups.packed, width, rows);
             flavour.fill(GatherNarrow { groups, width, rows }, out);
             true
         }

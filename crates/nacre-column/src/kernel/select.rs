@@ -19,7 +19,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use nacre_simd::Flavour;
+use nacre_simd::{Fill, Flavour, Simd};
 
 use super::in_range::{KeyRange, in_range};
 use super::numbers::{Numbers, plain_range, with_plain};
@@ -100,19 +100,47 @@ pub fn select_bits(
 
 /// Puts the positions of the set bits into `selection`, ascending. `bits` are at most 65,536.
 pub fn positions(bits: &[u64], selection: &mut Vec<u16>) {
-    selection.clear();
-    selection.reserve(bits.iter().map(|word| word.count_ones() as usize).sum());
-    for (index, word) in bits.iter().enumerate() {
-        let start = (index * 64) as u16;
-        if *word == u64::MAX {
-            selection.extend((0..64).map(|bit| start + bit));
-            continue;
+    Flavour::active().fill(Positions { bits }, selection);
+}
+
+struct Positions<'b> {
+    bits: &'b [u64],
+}
+
+impl Fill for Positions<'_> {
+    type Out = Vec<u16>;
+
+    #[inline(always)]
+    fn fill<S: Simd>(self, _: S, selection: &mut Vec<u16>) {
+        /// Positions written at a time, the last ones of a word also if it has fewer: how many
+        /// bits are set cannot be predicted, and seldom are there more than a few.
+        const STEP: usize = 4;
+
+        let count: usize = self.bits.iter().map(|word| word.count_ones() as usize).sum();
+        selection.clear();
+        selection.resize(count + STEP, 0);
+        let mut at = 0;
+        for (index, word) in self.bits.iter().enumerate() {
+            let start = (index * 64) as u16;
+            let end = at + word.count_ones() as usize;
+            if *word == u64::MAX {
+                for (bit, position) in selection[at..end].iter_mut().enumerate() {
+                    *position = start + bit as u16;
+                }
+                at = end;
+                continue;
+            }
+            let mut rest = *word;
+            while at < end {
+                for position in &mut selection[at..at + STEP] {
+                    *position = start.wrapping_add(rest.trailing_zeros() as u16);
+                    rest &= rest.wrapping_sub(1);
+                }
+                at += STEP;
+            }
+            at = end;
         }
-        let mut rest = *word;
-        while rest != 0 {
-            selection.push(start + rest.trailing_zeros() as u16);
-            rest &= rest - 1;
-        }
+        selection.truncate(count);
     }
 }
 
