@@ -302,6 +302,20 @@ impl ColumnBuffer {
         self.push_valid();
     }
 
+    /// Appends string values.
+    ///
+    /// # Panics
+    /// As [`ColumnBuffer::push_bytes`].
+    pub fn push_all_bytes<'v>(&mut self, strings: impl ExactSizeIterator<Item = &'v [u8]>) {
+        let Values::Bytes(values) = &mut self.values else { wrong_class(self.column_type) };
+        let count = strings.len();
+        values.offsets.reserve(count);
+        strings.for_each(|value| values.push(value));
+        if let Some(bits) = &mut self.validity {
+            (0..count).for_each(|_| bits.push(true));
+        }
+    }
+
     #[inline]
     fn push_valid(&mut self) {
         if let Some(bits) = &mut self.validity {

@@ -30,15 +30,38 @@ const ENTRY_BYTES: usize = 64;
 /// Strings of rows that are remembered with their codes: a power of two.
 const RECENT_STRINGS: usize = 256;
 
-/// Returns where a string is remembered: by its ends, where strings of a column differ.
+/// A string of rows whose code is known.
+#[derive(Clone, Copy)]
+struct RecentString<'v> {
+    value: &'v [u8],
+    ends: u64,
+    code: u32,
+}
+
+impl RecentString<'_> {
+    /// Whether it is this string, which has these ends.
+    #[inline]
+    fn is(&self, value: &[u8], ends: u64) -> bool {
+        let is_alike = self.ends == ends && self.value.len() == value.len();
+        is_alike && (value.len() < size_of::<u64>() || self.value == value)
+    }
+}
+
+/// Returns both ends of a string, where strings of a column differ; all of a string that is shorter
+/// than 8 bytes.
 #[inline]
-fn recent_slot(value: &[u8]) -> usize {
+fn string_ends(value: &[u8]) -> u64 {
     let word = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-    let ends = match (value.first_chunk(), value.last_chunk()) {
+    match (value.first_chunk(), value.last_chunk()) {
         (Some(first), Some(last)) => word(first) ^ word(last).rotate_left(29),
         _ => value.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-    };
-    let mixed = (ends ^ value.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+}
+
+/// Returns where a string of this length with these ends is remembered.
+#[inline]
+fn recent_slot(ends: u64, len: usize) -> usize {
+    let mixed = (ends ^ len as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     (mixed >> 32) as usize % RECENT_STRINGS
 }
 
@@ -90,12 +113,13 @@ impl QueryDictionary {
         rows: impl Iterator<Item = &'v [u8]>,
         codes: &mut Vec<u32>,
     ) {
-        let mut recent: [Option<(&[u8], u32)>; RECENT_STRINGS] = [None; RECENT_STRINGS];
+        let mut recent: [Option<RecentString<'_>>; RECENT_STRINGS] = [None; RECENT_STRINGS];
         codes.extend(rows.map(|value| {
-            let slot = &mut recent[recent_slot(value)];
+            let ends = string_ends(value);
+            let slot = &mut recent[recent_slot(ends, value.len())];
             match slot {
-                Some((known, code)) if *known == value => *code,
-                _ => slot.insert((value, self.intern_one(value))).1,
+                Some(known) if known.is(value, ends) => known.code,
+                _ => slot.insert(RecentString { value, ends, code: self.intern_one(value) }).code,
             }
         }));
     }

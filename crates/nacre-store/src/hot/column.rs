@@ -331,6 +331,10 @@ impl HotColumn {
             HotValues::I16(values) => extend_ints(&values[rows], out),
             HotValues::I32(values) => extend_ints(&values[rows], out),
             HotValues::I64(values) => out.push_ints(&values[rows]),
+            HotValues::Bytes(strings) => {
+                let places = &strings.places[rows];
+                out.push_all_bytes(places.iter().map(|place| strings.get(*place)));
+            }
             _ => rows.for_each(|row| self.get(row).push_to(out)),
         }
     }
@@ -348,6 +352,11 @@ impl HotColumn {
             HotValues::I16(values) => gather_ints(&values[start..], positions, out),
             HotValues::I32(values) => gather_ints(&values[start..], positions, out),
             HotValues::I64(values) => gather_ints(&values[start..], positions, out),
+            HotValues::Bytes(strings) => {
+                let places = &strings.places[start..];
+                let place = |position: &u16| places[usize::from(*position)];
+                out.push_all_bytes(positions.iter().map(|position| strings.get(place(position))));
+            }
             _ => positions.iter().for_each(|position| self.get(row(position)).push_to(out)),
         }
     }
