@@ -1,12 +1,14 @@
 //! Equality of the strings of a hot column with constants.
 //!
 //! A string of another length is not equal: the array of places tells it, which lies in order in
-//! memory, so that the heap is looked at for few rows only. Lengths of all restrictions go first,
-//! without a branch; then bytes are compared.
+//! memory, so that the heap is looked at for few rows only. Lengths of all restrictions go first, as
+//! bits of rows; then bytes are compared.
 //!
 //! # Source
 //! [Muehlbauer16 section 7.3] uncompressed chunks offer the scan the same interface as compressed
 //! ones. Differs: these have no dictionary whose codes could be compared.
+
+use std::ops::Range;
 
 use nacre_column::{CompareOp, Constant, Restriction};
 
@@ -43,17 +45,16 @@ impl<'r> EqualStrings<'r> {
         Some(Self { constants, lens })
     }
 
-    /// Leaves out positions, counted from `start`, of strings that have the length of no constant.
-    pub(super) fn keep_lens(&self, column: &HotColumn, start: usize, positions: &mut Vec<u16>) {
-        let places = column.string_places().get(start..).unwrap_or_default();
-        let mut kept = 0;
-        for at in 0..positions.len() {
-            let position = positions[at];
-            positions[kept] = position;
-            let (_, len) = places[usize::from(position)];
-            kept += usize::from(self.lens & len_bit(len) != 0);
-        }
-        positions.truncate(kept);
+    /// Writes a bit for each of some rows over `bits`, set if its string has the length of a
+    /// constant.
+    pub(super) fn select_lens(&self, column: &HotColumn, rows: Range<usize>, bits: &mut Vec<u64>) {
+        let places = column.string_places().get(rows).unwrap_or_default();
+        bits.clear();
+        bits.extend(places.chunks(u64::BITS as usize).map(|places| {
+            let bit = |len: u32| self.lens >> len.min(LAST_BIT) & 1;
+            let lens = places.iter().enumerate();
+            lens.fold(0, |word, (at, (_, len))| word | bit(*len) << at)
+        }));
     }
 
     /// Leaves out positions, counted from `start`, whose strings are null or equal to no constant.
@@ -74,7 +75,7 @@ fn strings(constants: &[Constant]) -> impl Iterator<Item = &[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use nacre_column::ColumnType;
+    use nacre_column::{ColumnType, kernel};
     use proptest::prelude::*;
 
     use super::*;
@@ -118,9 +119,10 @@ mod tests {
             (0..values.len()).for_each(|row| column.push(row, value(row)).unwrap());
             let start = start.min(values.len());
             let rows = start..values.len();
-            let mut positions: Vec<u16> = (0..rows.len() as u16).collect();
             let equal = EqualStrings::of(&restriction).unwrap();
-            equal.keep_lens(&column, start, &mut positions);
+            let (mut bits, mut positions) = (vec![7], Vec::new());
+            equal.select_lens(&column, rows.clone(), &mut bits);
+            kernel::positions(&bits, &mut positions);
             equal.keep_equal(&column, start, &mut positions);
             let wanted = rows.filter(|row| value(*row).matches(&restriction));
             prop_assert_eq!(positions, wanted.map(|row| (row - start) as u16).collect::<Vec<_>>());

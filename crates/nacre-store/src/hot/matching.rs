@@ -103,11 +103,11 @@ impl<'m> Matching<'m> {
             let Some(numbers) = column.slice(run.clone()) else { continue };
             kernel::select_values(self.flavour, numbers, restriction, &mut self.bits);
             column.select_nulls(run.clone(), restriction, &mut self.bits);
-            if self.left.is_empty() {
-                std::mem::swap(&mut self.left, &mut self.bits);
-            } else {
-                self.left.iter_mut().zip(&self.bits).for_each(|(left, bits)| *left &= bits);
-            }
+            leave_bits(&mut self.left, &mut self.bits);
+        }
+        for (column, equal) in &self.equalities {
+            equal.select_lens(self.latched.column(*column), run.clone(), &mut self.bits);
+            leave_bits(&mut self.left, &mut self.bits);
         }
         if self.left.is_empty() {
             self.positions.clear();
@@ -135,9 +135,6 @@ impl<'m> Matching<'m> {
     /// numbers, so these went first.
     fn test_strings(&mut self, start: usize) {
         for (column, equal) in &self.equalities {
-            equal.keep_lens(self.latched.column(*column), start, &mut self.positions);
-        }
-        for (column, equal) in &self.equalities {
             equal.keep_equal(self.latched.column(*column), start, &mut self.positions);
         }
         for (column, condition) in &self.strings {
@@ -163,6 +160,15 @@ impl<'m> Matching<'m> {
                 wanted[(at - 1) / 64] >> ((at - 1) % 64) & 1 == 1
             });
         }
+    }
+}
+
+/// Leaves what both have; no words stand for all rows.
+fn leave_bits(left: &mut Vec<u64>, bits: &mut Vec<u64>) {
+    if left.is_empty() {
+        std::mem::swap(left, bits);
+    } else {
+        left.iter_mut().zip(bits).for_each(|(left, bits)| *left &= *bits);
     }
 }
 
