@@ -211,7 +211,8 @@ impl<const NARROW: usize, const WIDE: usize> Groups<'_, NARROW, WIDE> {
         ((index * width + bit / 32) * Self::LINE_BYTES + lane * 4, bit % 32)
     }
 
-    /// Starts to load the words of these rows, in groups that all have one width of at most 32 bits.
+    /// Starts to load the words of these rows, in groups that all have one width of at most 32
+    /// bits.
     pub(crate) fn prefetch_equal(packed: &[u8], width: usize, rows: &[u32]) {
         for row in rows {
             let (at, bit) = Self::place_equal(width, *row as usize);

@@ -1,8 +1,8 @@
 //! Equality of the strings of a hot column with constants.
 //!
 //! A string of another length is not equal: the array of places tells it, which lies in order in
-//! memory, so that the heap is looked at for few rows only. Lengths of all restrictions go first, as
-//! bits of rows; then bytes are compared.
+//! memory, so that the heap is looked at for few rows only. Lengths of all restrictions go first,
+//! as bits of rows; then bytes are compared.
 //!
 //! # Source
 //! [Muehlbauer16 section 7.3] uncompressed chunks offer the scan the same interface as compressed
