@@ -11,7 +11,7 @@ use nacre_simd::Flavour;
 use super::layout::{GroupKey, GroupPlan};
 use super::table::GroupTable;
 use crate::interpret::vector_map;
-use crate::value::VectorType;
+use crate::value::{IntWidth, VectorType};
 use crate::vector::{VectorBatch, VectorValues};
 
 /// Largest domain: its array of groups takes 16 KiB, half of an L1 cache.
@@ -40,7 +40,8 @@ pub(super) struct DirectIndex {
 fn key_size(key: &GroupKey) -> Option<usize> {
     let values = match (key.info.vector_type, key.info.bounds, &key.info.dictionary) {
         (VectorType::Bool, ..) => 2,
-        (VectorType::Int(_), Some(bounds), _) => {
+        // Those of 128 bits have two words, and are few where their values are.
+        (VectorType::Int(IntWidth::I16 | IntWidth::I32 | IntWidth::I64), Some(bounds), _) => {
             let values = bounds.max().checked_sub(bounds.min())?.checked_add(1)?;
             usize::try_from(values).ok().filter(|values| *values <= DOMAIN_MAX)?
         }

@@ -608,7 +608,9 @@ impl AggregateInput<'_> {
         let mut lowered = self.expressions.checked(lowered)?;
         let is_sum = matches!(meaning, AggregateMeaning::NumericSum | AggregateMeaning::Average);
         let has_digits = (is_sum && !is_distinct) || meaning == AggregateMeaning::Count;
-        if lowered.shown_scale.is_some() && !has_digits {
+        let sums_up = is_sum || matches!(meaning, AggregateMeaning::Deviation { .. });
+        let is_wide_sum = sums_up && !is_distinct && self.expressions.is_wide(lowered);
+        if is_wide_sum || lowered.shown_scale.is_some() && !has_digits {
             lowered = self.expressions.exact(lowered)?;
         }
         if meaning == AggregateMeaning::Count && is_distinct {

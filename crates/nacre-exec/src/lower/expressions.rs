@@ -7,9 +7,10 @@
 //! greatest one of their rows. A result of more than 38 digits, which PostgreSQL's numeric has room
 //! for, is an error of execution (22003 "numeric out of range"), but not above groups.
 //!
-//! Numerics whose scale depends on values, as of quotients, are [`ValueForm::Exact`]; nodes of
-//! their own compute them ([`super::exact_arithmetic`]). What no vector node computes is computed
-//! row by row ([`super::row_nodes`]).
+//! Numerics whose scale depends on values, as of quotients, and results of what is declared with
+//! nearly 38 digits, are [`ValueForm::Exact`]; nodes of their own compute them
+//! ([`super::exact_arithmetic`]). What no vector node computes is computed row by row
+//! ([`super::row_nodes`]).
 
 mod numerics;
 
@@ -402,7 +403,8 @@ impl<'c> ExpressionLowering<'c> {
                 self.arithmetic(op, left.id, right.id, limit, ValueForm::Integer)
             }
             (OperatorMeaning::NumericArithmetic(op), &[left, right]) => {
-                if is_exact_arithmetic(op, left, right) {
+                let is_wide = !operand_may_fail && (self.is_wide(left) || self.is_wide(right));
+                if is_wide || is_exact_arithmetic(op, left, right) {
                     let may_fail = call_may_fail(operator.function, operands)?;
                     return self.exact_arithmetic(op, [left, right], may_fail, operand_may_fail);
                 }

@@ -39,6 +39,17 @@ struct ArgumentRows {
     arguments: Vec<ScalarExpression>,
 }
 
+/// Whether an expression stands for what an operator around the query computes.
+fn is_computed_above(expression: &ScalarExpression) -> bool {
+    matches!(
+        expression.kind,
+        ScalarKind::Window { .. }
+            | ScalarKind::Aggregate(_)
+            | ScalarKind::Grouping(_)
+            | ScalarKind::Subquery(_)
+    )
+}
+
 impl Binder<'_> {
     /// Has a query be run where an expression asks for its value.
     ///
@@ -50,6 +61,12 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
         let BoundSubquery { mut form, mut root } = subquery;
+        if let SubqueryForm::Any(test) = &form
+            && test.any(&is_computed_above)
+        {
+            let what = "values of windows, groups and queries compared with queries that may fail";
+            return Err(BindError::not_supported(what, range));
+        }
         let may_fail = !query_never_fails(&root)
             || match &form {
                 SubqueryForm::Scalar(_) => !has_one_row_at_most(&root),

@@ -3,7 +3,7 @@
 use nacre_functions::coercion::{CoercionPathway, find_pathway};
 use nacre_syntax::SourceRange;
 use nacre_types::catalog::{CastContext, TypeOid};
-use nacre_types::{SqlType, SqlValue, TypeModifier};
+use nacre_types::{SqlType, SqlValue, TypeModifier, cast_value};
 
 use super::Binder;
 use crate::algebra::{CastStep, ConstantValue, ScalarExpression, ScalarKind};
@@ -95,8 +95,11 @@ impl Binder<'_> {
         let is_same = pathway == CoercionPathway::Same;
         let method = CastStep::Type(pathway);
         // A constant that only gets another name of the same bytes stays one.
-        if is_same && let ScalarKind::Constant(value) = inner.kind {
-            return Ok(ScalarExpression::new(ScalarKind::Constant(value), plain, own));
+        if is_same && let ScalarKind::Constant(ConstantValue(value)) = inner.kind {
+            let value = cast_value(value, source, plain, context, self.settings);
+            let value = value.map_err(|error| BindError::of_value(&error, range))?;
+            let kind = ScalarKind::Constant(ConstantValue(value));
+            return Ok(ScalarExpression::new(kind, plain, own));
         }
         let kind = ScalarKind::Cast { operand: Box::new(inner), method };
         Ok(ScalarExpression::new(kind, plain, own))

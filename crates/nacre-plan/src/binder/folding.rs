@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! null = 1 / x    null             1 / x > 0 or true    true          1 / x > 0 and false    false
+//! nullif(null, 1 / x)         null
 //! coalesce(null, 1, 1 / x)    1    case when false then 1 / x when true then 2 else 3 / x end    2
 //! ```
 //!
@@ -22,14 +23,6 @@ use crate::properties::is_total;
 pub(super) fn fold_decided(operator: &mut RelationalOperator) {
     operator.expressions_mut().into_iter().for_each(fold_expression);
     operator.inputs_mut().into_iter().for_each(fold_decided);
-    if let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true } = operator
-        && keys.is_empty()
-        && aggregates.is_empty()
-        && !input.any_expression(&may_fail_at_once)
-    {
-        // HAVING without aggregates is about one row, whatever rows there are.
-        **input = RelationalOperator::SingleRow;
-    }
 }
 
 fn fold_expression(expression: &mut ScalarExpression) {
@@ -101,6 +94,10 @@ pub(super) fn decided_value(expression: &ScalarExpression) -> Option<SqlValue> {
         }
         ScalarKind::Function { function, .. } => {
             (function.is_strict && null_decides()).then_some(SqlValue::Null)
+        }
+        ScalarKind::NullIf { operands, .. } => {
+            let is_null = constant_of(operands.first()?)?.is_null();
+            (is_null && null_decides()).then_some(SqlValue::Null)
         }
         _ => None,
     }

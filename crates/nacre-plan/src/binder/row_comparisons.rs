@@ -3,6 +3,7 @@
 //! ```text
 //! (a, b) = (c, d)                a = c and b = d
 //! (a, b) < (c, d)                a < c or (a = c and b < d)
+//! (a, 1 / b) < (c, d)            case when a = c then 1 / b < d else a < c end
 //! (a, b) in ((1, 2), (3, 4))     (a = 1 and b = 2) or (a = 3 and b = 4)
 //! ```
 
@@ -17,8 +18,9 @@ use super::operators::BoundOperator;
 use super::ordering::require_operator;
 use super::predicates::negated_if;
 use super::subquery_joins::has_subquery;
-use crate::algebra::{ScalarExpression, ScalarKind};
+use crate::algebra::{CaseArm, ScalarExpression, ScalarKind};
 use crate::error::BindError;
+use crate::properties::never_fails;
 
 /// Returns the values of a row that is written out.
 pub(super) fn row_items(node: &ExpressionNode) -> Option<&[ExpressionNode]> {
@@ -131,8 +133,15 @@ impl Binder<'_> {
             let before = self.compare_pair(strict, left, right, range)?;
             let [left, right] = copies.map(|copy| self.bound_again(copy));
             let equal = self.compare_pair("=", left, right, range)?;
-            let equal = joined(vec![equal, rest], true, range);
-            compared = Some(joined(vec![before, equal], false, range));
+            compared = Some(if never_fails(&rest) {
+                let equal = joined(vec![equal, rest], true, range);
+                joined(vec![before, equal], false, range)
+            } else {
+                // A pair that is null decides, too.
+                let arms = vec![CaseArm { condition: equal, result: rest }];
+                let otherwise = Some(Box::new(before));
+                boolean(ScalarKind::Case { arms, otherwise }, range)
+            });
         }
         Ok(compared.unwrap_or_else(|| joined(Vec::new(), true, range)))
     }

@@ -14,7 +14,21 @@ use super::{ExpressionLowering, LoweredExpression, common_form};
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass, decode_exact};
 
+/// Digits from which on sums and arithmetic on values that are no arithmetic themselves are those
+/// of numerics of any digits. Sums of decimals of up to 15 digits, which have 34, are below:
+/// arithmetic on these stays that of whole numbers.
+const WIDE_DIGITS_MIN: u16 = 35;
+
 impl ExpressionLowering<'_> {
+    /// Whether values are declared with so many digits that few of them may have a sum or product
+    /// beyond [`DECIMAL_DIGITS_MAX`].
+    pub(in crate::lower) fn is_wide(&self, value: LoweredExpression) -> bool {
+        let is_arithmetic =
+            matches!(self.graph.node(value.id), ExpressionNode::IntArithmetic { .. });
+        let has_digits = |digits: u16| digits >= WIDE_DIGITS_MIN && !is_arithmetic;
+        matches!(value.form, ValueForm::Numeric { digits, .. } if has_digits(digits))
+    }
+
     /// Adds the same values; those that stand for errors raise them.
     pub(in crate::lower) fn checked(
         &mut self,
