@@ -5,6 +5,8 @@
 //! 2. What is computed on the way keeps the digits that PostgreSQL keeps, so that the digits shown
 //!    are the same.
 
+use std::f64::consts::LOG10_E;
+
 use num_bigint::BigInt;
 
 use super::digits::{count_big, divide_rounded_big, power_big};
@@ -23,9 +25,6 @@ const RESULT_WEIGHT_MAX: f64 = 2_000.0;
 /// estimate.
 const EXPONENT_MAX: f64 = RESULT_WEIGHT_MAX * 3.0;
 const ESTIMATED_EXPONENT_MAX: f64 = RESULT_WEIGHT_MAX * 3.01;
-
-/// log10(e), as PostgreSQL writes it.
-const LOG10_E: f64 = 0.434_294_481_903_252;
 
 /// Most digits before the point that a power is estimated to have; what is computed is checked.
 const ESTIMATED_WEIGHT_MAX: f64 = 3.0 * NUMERIC_WHOLE_DIGITS_MAX as f64;
