@@ -241,8 +241,9 @@ impl Error {
     /// moves that of a syntax error to the token that the message quotes.
     ///
     /// If PostgreSQL's grammar refuses the text, its error stands for one of another parser, of
-    /// what is not supported, or of what another parser took for a name. Another parser names the token that it could not use, but gives the
-    /// place of the one after it when it had to look ahead.
+    /// what is not supported, or of what another parser took for a name. Another parser names the
+    /// token that it could not use, but gives the place of the one after it when it had to look
+    /// ahead.
     pub(crate) fn located_in(mut self, sql: &str) -> Self {
         let may_be_of_text = matches!(
             self.0.kind,

@@ -238,15 +238,18 @@ mod tests {
   }
 ]"#;
         assert_eq!(DocumentFormat::Json.document(&query()), json);
-        let yaml = r#"- Plan: 
-    Node Type: "Hash Join"
-    Detail: "a < \"b\" & c"
-    Plans: 
-      - Node Type: "Seq Scan"
-      - Node Type: "Seq Scan"
-  Planning: 
-    Parse Time: 0.010
-  Triggers: "#;
+        let yaml = [
+            "- Plan: ",
+            "    Node Type: \"Hash Join\"",
+            "    Detail: \"a < \\\"b\\\" & c\"",
+            "    Plans: ",
+            "      - Node Type: \"Seq Scan\"",
+            "      - Node Type: \"Seq Scan\"",
+            "  Planning: ",
+            "    Parse Time: 0.010",
+            "  Triggers: ",
+        ];
+        let yaml = yaml.join("\n");
         assert_eq!(DocumentFormat::Yaml.document(&query()), yaml);
         let xml = r#"<explain xmlns="http://www.postgresql.org/2009/explain">
   <Query>

@@ -383,12 +383,19 @@ fn explain_answers_with_the_documents_of_postgresql() {
     let found = explained("format yaml, costs off").join("\n");
     assert!(found.starts_with(yaml), "{found}");
     assert!(found.ends_with("\n  Engine: \"nacre\""), "{found}");
-    let xml = "<explain xmlns=\"http://www.postgresql.org/2009/explain\">\n  <Query>\n    <Plan>\n      \
-               <Node-Type>Seq Scan</Node-Type>\n      <Relation-Name>letters</Relation-Name>\n      \
-               <Actual-Rows>2</Actual-Rows>\n      <Actual-Loops>1</Actual-Loops>\n      \
-               <Chunks>1</Chunks>\n";
+    let xml = [
+        "<explain xmlns=\"http://www.postgresql.org/2009/explain\">",
+        "  <Query>",
+        "    <Plan>",
+        "      <Node-Type>Seq Scan</Node-Type>",
+        "      <Relation-Name>letters</Relation-Name>",
+        "      <Actual-Rows>2</Actual-Rows>",
+        "      <Actual-Loops>1</Actual-Loops>",
+        "      <Chunks>1</Chunks>\n",
+    ];
+    let xml = xml.join("\n");
     let found = explained("format xml, costs off, analyze, timing off, summary off").join("\n");
-    assert!(found.starts_with(xml), "{found}");
+    assert!(found.starts_with(&xml), "{found}");
     assert!(found.contains("&lt;&amp;"), "{found}");
     assert!(found.ends_with("    <Engine>nacre</Engine>\n  </Query>\n</explain>"), "{found}");
     // XML is a type, YAML a text.
