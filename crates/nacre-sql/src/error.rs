@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error_places::place_of;
+use crate::error_places::{grammar_error, place_of};
 
 /// The message of a statement that ends too early.
 pub(crate) const END_OF_INPUT: &str = "syntax error at end of input";
@@ -240,9 +240,21 @@ impl Error {
     /// Gives the error its place in the statement's text, if it has none and the text tells it, and
     /// moves that of a syntax error to the token that the message quotes.
     ///
-    /// The parser names the token that it could not use, but gives the place of the one after it
-    /// when it had to look ahead.
+    /// If PostgreSQL's grammar refuses the text, its error stands for one of another parser, of
+    /// what is not supported, or of what another parser took for a name. Another parser names the
+    /// token that it could not use, but gives the place of the one after it when it had to look
+    /// ahead.
     pub(crate) fn located_in(mut self, sql: &str) -> Self {
+        let may_be_of_text = matches!(
+            self.0.kind,
+            ErrorKind::Syntax
+                | ErrorKind::NotSupported
+                | ErrorKind::UndefinedObject
+                | ErrorKind::InvalidStatement
+        );
+        if may_be_of_text && let Some(refused) = grammar_error(sql) {
+            return refused;
+        }
         let position = match (self.0.position, self.0.kind) {
             (Some(position), ErrorKind::Syntax) => position,
             (Some(_), _) => return self,

@@ -1,9 +1,34 @@
-//! Finds the place of what an error names, where neither parser nor planner told it.
+//! Finds what is wrong with a text, and where: by the grammar, or, where neither parser nor planner
+//! told the place of what an error names, by the name.
 
 use datafusion::sql::sqlparser::dialect::PostgreSqlDialect;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::error::{Error, Position};
+use nacre_syntax::{SyntaxErrorKind, parse_script};
+
+use crate::error::{Error, ErrorKind, Position, position_of};
+
+/// Longest text that is read again once it is refused.
+const REFUSED_TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Returns the error of PostgreSQL's grammar; `None` for a text that it takes.
+pub(crate) fn grammar_error(sql: &str) -> Option<Error> {
+    if sql.len() > REFUSED_TEXT_BYTES_MAX {
+        return None;
+    }
+    let refused = parse_script(sql).err()?;
+    let kind = match refused.kind() {
+        SyntaxErrorKind::Grammar => ErrorKind::Syntax,
+        SyntaxErrorKind::Escape | SyntaxErrorKind::Character | SyntaxErrorKind::Parameter => {
+            ErrorKind::InvalidData
+        }
+        SyntaxErrorKind::Window | SyntaxErrorKind::ReservedName => ErrorKind::InvalidStatement,
+        _ => return None,
+    };
+    let position = position_of(sql, refused.range().start as usize);
+    let error = Error::new(kind, refused.message()).with_code(refused.sqlstate());
+    Some(error.with_position(Some(position)))
+}
 
 /// Returns where `sql` first has what an error says does not exist.
 pub(crate) fn place_of(error: &Error, sql: &str) -> Option<Position> {

@@ -255,11 +255,11 @@ impl Planner {
         statement: ParsedStatement,
     ) -> Result<SendableRecordBatchStream> {
         let (form, statement) = match (explain::form(&statement), statement) {
-            (Some(Form::Json { is_measured }), ParsedStatement::Explain(explained)) => {
+            (Some(Form::Document { format, is_measured }), ParsedStatement::Explain(explained)) => {
                 let run = self.measure(moment, tables, *explained.statement, is_measured);
                 let (node, measured) = run.await?;
                 let measured = measured.if_run();
-                return explain::answer(&node, measured, explain::DATAFUSION_ENGINE);
+                return explain::answer(format, node, measured, explain::DATAFUSION_ENGINE);
             }
             other => other,
         };

@@ -16,7 +16,10 @@ mod binary;
 mod convert;
 mod digits;
 mod division;
+mod fixed_point;
+mod logarithm;
 mod order;
+mod power;
 mod root;
 mod rounding;
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use nacre_types::ValueError;
+
 use crate::error::ExecError;
 
 /// Why a query has no physical plan.
@@ -10,6 +12,9 @@ use crate::error::ExecError;
 pub enum LoweringError {
     /// The executor has nothing with exactly this meaning: 0A000, or another engine runs the query.
     NotSupported { what: String },
+    /// A constant has no value: an error of the query before its first row, as in PostgreSQL, which
+    /// computes immutable functions of constants while it plans.
+    ConstantFails { error: ValueError },
     /// The query contradicts itself or the store: a bug in Nacre (XX000).
     Contradiction { reason: String },
 }
@@ -32,6 +37,7 @@ impl fmt::Display for LoweringError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
+            Self::ConstantFails { error } => write!(f, "{error}"),
             Self::Contradiction { reason } => write!(f, "internal error in lowering: {reason}"),
         }
     }

@@ -3,24 +3,21 @@
 //! All operators and casts that the lowering has and that may fail are folded here, so that one on
 //! constants never fails for the rows that reach it: PostgreSQL raises its error before the first.
 
-use nacre_functions::catalog::find_function;
-use nacre_plan::algebra::{CaseArm, ScalarExpression, ScalarKind};
-use nacre_types::SqlValue;
+use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, find_function};
+use nacre_functions::coercion::CoercionPathway;
+use nacre_plan::algebra::{CaseArm, CastStep, ScalarExpression, ScalarKind};
+use nacre_types::{SqlValue, ValueError};
 
 use super::constants::CONSTANT_BYTES_MAX;
 use super::error::{LoweringError, LoweringResult};
 use super::row_expression::RowExpression;
 use crate::value::{ScalarValue, ValueClass};
 
-/// Calls within each other in which a constant null is looked for: each looks at all of its
-/// arguments.
-const NULL_DEPTH_MAX: usize = 3;
-
 /// Returns the value of an expression of constants; `None` if it is none, or not computed here.
 ///
 /// # Errors
-/// [`LoweringError::NotSupported`] for what PostgreSQL refuses to compute: its words are for others
-/// to find.
+/// [`LoweringError::ConstantFails`] for what PostgreSQL refuses to compute while it plans;
+/// [`LoweringError::NotSupported`] for what it computes when the query runs, if a row asks for it.
 pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Option<SqlValue>> {
     let Some(row) = RowExpression::compile(expression, &mut |_, _| None) else { return Ok(None) };
     if row.has_inputs() {
@@ -32,53 +29,107 @@ pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Opt
     {
         return Err(LoweringError::not_supported("a constant this long"));
     }
-    value
-        .map(Some)
-        .map_err(|error| LoweringError::not_supported(format!("a constant that fails ({error})")))
+    value.map(Some).map_err(|error| failing_constant(expression, error))
+}
+
+/// Returns the error of an expression of constants that has no value.
+fn failing_constant(expression: &ScalarExpression, error: ValueError) -> LoweringError {
+    let is_ours = matches!(error, ValueError::NotSupported(_) | ValueError::Internal(_));
+    if is_ours || expression.any(&is_computed_late) {
+        LoweringError::not_supported(format!("a constant that fails ({error})"))
+    } else {
+        LoweringError::ConstantFails { error }
+    }
+}
+
+/// Whether PostgreSQL may leave a call or cast of constants to the rows that ask for it: its value
+/// depends on settings or time, or is that of a type's input function, which may.
+fn is_computed_late(expression: &ScalarExpression) -> bool {
+    let is_late = |function: Option<&FunctionEntry>| {
+        function.is_none_or(|function| function.volatility != FunctionVolatility::Immutable)
+    };
+    match &expression.kind {
+        ScalarKind::Operator { operator, .. } => is_late(find_function(operator.function)),
+        ScalarKind::Function { function, .. } => is_late(Some(function)),
+        ScalarKind::Cast { method, .. } => matches!(
+            method,
+            CastStep::Type(CoercionPathway::InputOutput | CoercionPathway::Elements)
+        ),
+        _ => false,
+    }
+}
+
+/// What the constants in an expression say of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ConstantPart {
+    /// There are only constants in it.
+    Whole,
+    /// A constant null decides it.
+    Null,
+    /// It depends on rows.
+    Open,
 }
 
 /// Whether a constant null decides a call, or calls that are its arguments: PostgreSQL evaluates
 /// no other argument.
 ///
 /// # Errors
-/// [`LoweringError::NotSupported`] for another constant in it that fails.
+/// As [`fold_constant`], of another constant in it that fails.
 pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool> {
-    is_null_within(expression, NULL_DEPTH_MAX)
+    Ok(constant_part(expression)? == ConstantPart::Null)
 }
 
-fn is_null_within(expression: &ScalarExpression, depth: usize) -> LoweringResult<bool> {
+/// Looks at arguments before the call. Of arguments that are all constants none is computed here,
+/// so that each constant is computed once, as a part of the largest expression of constants.
+fn constant_part(expression: &ScalarExpression) -> LoweringResult<ConstantPart> {
     let (is_strict, operands) = match &expression.kind {
         ScalarKind::Operator { operator, operands } => {
             let function = find_function(operator.function);
             (function.is_some_and(|function| function.is_strict), operands)
         }
         ScalarKind::Function { function, arguments } => (function.is_strict, arguments),
-        _ => return Ok(false),
+        _ if is_of_constants(expression) => return Ok(ConstantPart::Whole),
+        _ => return Ok(ConstantPart::Open),
     };
+    if !is_strict {
+        let is_whole = operands.iter().all(is_of_constants);
+        return Ok(if is_whole { ConstantPart::Whole } else { ConstantPart::Open });
+    }
+    let parts = operands.iter().map(constant_part).collect::<LoweringResult<Vec<_>>>()?;
+    if parts.iter().all(|part| *part == ConstantPart::Whole) {
+        return Ok(ConstantPart::Whole);
+    }
     let mut is_null = false;
-    for operand in operands.iter().filter(|_| is_strict) {
-        is_null |= match fold_constant(operand)? {
-            Some(value) => value.is_null(),
-            None => depth > 0 && has_null(operand) && is_null_within(operand, depth - 1)?,
+    for (operand, part) in operands.iter().zip(parts) {
+        is_null |= match part {
+            ConstantPart::Whole => fold_constant(operand)?.is_some_and(|value| value.is_null()),
+            ConstantPart::Null => true,
+            ConstantPart::Open => false,
         };
     }
-    if is_null {
-        operands.iter().try_for_each(check_constants)?;
+    if !is_null {
+        return Ok(ConstantPart::Open);
     }
-    Ok(is_null)
+    operands.iter().try_for_each(check_constants)?;
+    Ok(ConstantPart::Null)
 }
 
-fn has_null(expression: &ScalarExpression) -> bool {
-    expression.any(&|one| match &one.kind {
-        ScalarKind::Constant(value) => value.0.is_null(),
-        _ => false,
-    })
+/// Whether there are only constants in an expression.
+fn is_of_constants(expression: &ScalarExpression) -> bool {
+    let children = expression.children();
+    match &expression.kind {
+        ScalarKind::Constant(_) => true,
+        ScalarKind::Operator { .. } | ScalarKind::Function { .. } => {
+            children.into_iter().all(is_of_constants)
+        }
+        _ => !children.is_empty() && children.into_iter().all(is_of_constants),
+    }
 }
 
 /// Whether constants decide that a condition is not true.
 ///
 /// # Errors
-/// [`LoweringError::NotSupported`] for a constant in it that fails.
+/// As [`fold_constant`], of a constant in it that fails.
 pub(super) fn is_never_true(condition: &ScalarExpression) -> LoweringResult<bool> {
     let value = fold_constant(condition)?;
     Ok(value.is_some_and(|value| !is_bool(&value, true)) || is_null_call(condition)?)
@@ -88,7 +139,7 @@ pub(super) fn is_never_true(condition: &ScalarExpression) -> LoweringResult<bool
 /// before it knows.
 ///
 /// # Errors
-/// [`LoweringError::NotSupported`] for one that fails.
+/// As [`fold_constant`], of one that fails.
 pub(super) fn check_constants(expression: &ScalarExpression) -> LoweringResult<()> {
     if fold_constant(expression)?.is_some() {
         return Ok(());

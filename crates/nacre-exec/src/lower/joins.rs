@@ -64,7 +64,7 @@ pub(super) fn lower_join(
         return Err(LoweringError::not_supported(what));
     }
     // PostgreSQL computes the other columns of a side filled up with nulls for all its rows.
-    let is_guarded = left.column_may_fail && !variant.fills_left()
+    let is_guarded = left.column_may_fail && !variant.keeps_right()
         || right.column_may_fail && !variant.fills_right() && !is_only_key(variant, &right, &on);
     refuse_guarded(is_guarded)?;
     if let Some(on) = without_constants(&on)? {

@@ -232,6 +232,9 @@ fn bind_answer(error: BindError) -> QueryAnswer {
 fn lowering_answer(error: LoweringError) -> QueryAnswer {
     match error {
         LoweringError::NotSupported { what } => QueryAnswer::NotSupported(what),
+        LoweringError::ConstantFails { error } => {
+            QueryAnswer::Error { state: error.sql_state().to_owned(), message: error.to_string() }
+        }
         error => QueryAnswer::Broken { reason: error.to_string() },
     }
 }

@@ -1,4 +1,4 @@
-//! Exact numbers: arithmetic, rounding, roots.
+//! Exact numbers: arithmetic, rounding, roots, logarithms, powers.
 
 use nacre_types::catalog::TypeOid;
 use nacre_types::{ExactNumeric, SqlValue, ValueError};
@@ -45,7 +45,30 @@ pub(super) const KERNELS: &[KernelRow] = &[
         "mod(numeric,numeric)",
         ScalarKernel::partial(|values, _| two(values, ExactNumeric::remainder)),
     ),
-    ("sqrt(numeric)", ScalarKernel::partial(|values, _| square_root(numeric(values, 0)?))),
+    (
+        "sqrt(numeric) numeric_sqrt(numeric)",
+        ScalarKernel::partial(|values, _| square_root(numeric(values, 0)?)),
+    ),
+    (
+        "exp(numeric) numeric_exp(numeric)",
+        ScalarKernel::partial(|values, _| one(values, ExactNumeric::exponential)),
+    ),
+    (
+        "ln(numeric) numeric_ln(numeric)",
+        ScalarKernel::partial(|values, _| one(values, ExactNumeric::natural_logarithm)),
+    ),
+    (
+        "log(numeric) log10(numeric)",
+        ScalarKernel::partial(|values, _| made(numeric(values, 0)?.logarithm(&10_i32.into()))),
+    ),
+    (
+        "log(numeric,numeric) numeric_log(numeric,numeric)",
+        ScalarKernel::partial(|values, _| two(values, |base, value| value.logarithm(base))),
+    ),
+    (
+        "power(numeric,numeric) pow(numeric,numeric)",
+        ScalarKernel::partial(|values, _| two(values, ExactNumeric::power)),
+    ),
     (
         "scale(numeric)",
         ScalarKernel::total(|values, _| {
@@ -95,6 +118,7 @@ pub(super) fn operator_kernel(operator: &OperatorEntry) -> Option<ScalarKernel> 
         ("*", true) => sized(|values, _| two(values, ExactNumeric::multiply)),
         ("/", true) => partial(|values, _| two(values, ExactNumeric::divide)),
         ("%", true) => partial(|values, _| two(values, ExactNumeric::remainder)),
+        ("^", true) => partial(|values, _| two(values, ExactNumeric::power)),
         ("-", false) => total(|values, _| one(values, |value| Ok(value.negate()))),
         ("+", false) => total(|values, _| first(values)),
         ("@", false) => total(|values, _| one(values, |value| Ok(value.abs()))),

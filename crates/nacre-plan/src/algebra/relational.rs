@@ -332,17 +332,13 @@ impl JoinVariant {
         matches!(self, Self::Left | Self::Full | Self::Anti | Self::Single | Self::Mark(_))
     }
 
-    /// Whether rows of the right side may come without a partner.
+    /// Whether rows of the right side may come without a partner, with nulls for the left side.
     pub fn keeps_right(self) -> bool {
         matches!(self, Self::Right | Self::Full)
     }
 
-    /// Whether the columns of the left side are null in some rows that are handed on.
-    pub fn fills_left(self) -> bool {
-        self.keeps_right()
-    }
-
-    /// As [`Self::fills_left`], of the right side.
+    /// Whether it is an outer join with nulls for the right side in some rows. A single join does
+    /// not count: its right side is the query of an expression, which not all rows ask for.
     pub fn fills_right(self) -> bool {
         matches!(self, Self::Left | Self::Full)
     }

@@ -118,7 +118,7 @@ fn merge_into_join(
             left = with_computed(left, own);
         }
     }
-    if variant.fills_left() {
+    if variant.keeps_right() {
         let (below, own) = split_null_columns(left, condition.as_ref());
         left = below;
         raised.extend(own);

@@ -93,6 +93,12 @@ pub(crate) fn answer(
     Ok(rows)
 }
 
+/// Whether a value that is computed once is an error in the plan that was evaluated last: its query
+/// has several rows, or fails.
+pub(crate) fn has_failing_value() -> bool {
+    ONCE.with_borrow(|values| values.values().any(Result::is_err))
+}
+
 /// Runs the query at a place for one row of arguments.
 fn call(index: usize, arguments: Vec<CellValue>) -> EvaluationResult<CellValue> {
     let (query, mut tables) = CALLED.with_borrow(|queries| queries[&index].clone());

@@ -1,7 +1,9 @@
 //! Random queries have the same rows before and after they are optimized.
 //!
 //! A query that raises no error as it is written raises none optimized: divisions by zero that
-//! other conditions guard stay guarded.
+//! other conditions guard stay guarded. The error of a value that is computed once may come
+//! nevertheless: a condition on it moves to its columns, as in PostgreSQL, where such a value is
+//! asked for by the first row of a scan, whether that has partners or not.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +11,7 @@ use nacre_plan::algebra::RelationalOperator;
 use nacre_plan::optimizer::optimize;
 
 use super::catalog::TestTables;
-use super::evaluator::{TableRows, answer};
+use super::evaluator::{TableRows, answer, has_failing_value};
 use super::printer::text;
 use super::random_queries::{QueryWriter, RandomSequence, random_tables};
 
@@ -52,7 +54,7 @@ fn compare(write: impl Fn(&mut RandomSequence) -> String) -> usize {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let seed = number("NACRE_TEST_SEED").unwrap_or(1);
     let cases = number("NACRE_TEST_CASES").unwrap_or(CASES);
-    let (mut compared, mut changed, mut with_rows, mut dependent) = (0, 0, 0, 0);
+    let (mut compared, mut changed, mut with_rows, mut dependent, mut asked) = (0, 0, 0, 0, 0);
     let mut refused = BTreeMap::<String, usize>::new();
     for case in seed..seed + cases {
         let mut random = RandomSequence::new(case);
@@ -75,6 +77,10 @@ fn compare(write: impl Fn(&mut RandomSequence) -> String) -> usize {
             continue;
         }
         let found = answer(&optimized, &rows);
+        if found.is_err() && has_failing_value() {
+            asked += 1;
+            continue;
+        }
         assert!(
             found.as_ref() == Ok(&expected),
             "NACRE_TEST_SEED={case}\n{sql}\nwritten   {}\noptimized {}\nrows {rows:?}\n\
@@ -87,12 +93,13 @@ fn compare(write: impl Fn(&mut RandomSequence) -> String) -> usize {
         with_rows += usize::from(!expected.is_empty());
     }
     println!(
-        "{compared} compared, {changed} changed, {with_rows} with rows, {dependent} dependent; \
-         refused {refused:?}"
+        "{compared} compared, {changed} changed, {with_rows} with rows, {dependent} dependent, \
+         {asked} ask for a value that fails; refused {refused:?}"
     );
     if cases >= CASES {
         assert!(compared * 4 > cases as usize);
         assert!(changed * 2 > compared && with_rows * 5 > compared);
+        assert!(asked * 200 < compared, "{asked} ask for a value that fails");
     }
     dependent
 }

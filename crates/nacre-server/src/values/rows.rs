@@ -169,7 +169,15 @@ impl<'a> Cells<'a> {
 fn has_text_form(pg_type: PgType) -> bool {
     matches!(
         pg_type.name,
-        "text" | "varchar" | "bpchar" | "name" | "char" | "unknown" | "json" | "pg_node_tree"
+        "text"
+            | "varchar"
+            | "bpchar"
+            | "name"
+            | "char"
+            | "unknown"
+            | "json"
+            | "xml"
+            | "pg_node_tree"
     )
 }
 

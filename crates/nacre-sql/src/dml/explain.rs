@@ -56,7 +56,7 @@ pub(crate) async fn explain(
     let change = change_of(store, *inner)?;
     change.require(planner)?;
     let moment = turn.moment(true)?;
-    if matches!(form, Some(Form::Json { .. })) {
+    if let Some(Form::Document { format, .. }) = form {
         let mut measured = Measured { planning: Duration::ZERO, steps: None, execution: None };
         let mut query = None;
         if let Some(inner) = change.query() {
@@ -74,7 +74,7 @@ pub(crate) async fn explain(
             measured.execution = Some(measured.execution.unwrap_or_default() + begun.elapsed());
         }
         let node = Node::changing(verb, &table, query, rows);
-        return explain::answer(&node, measured.if_run(), explain::DATAFUSION_ENGINE);
+        return explain::answer(format, node, measured.if_run(), explain::DATAFUSION_ENGINE);
     }
     let mut lines = Vec::new();
     if let Some(query) = change.query() {

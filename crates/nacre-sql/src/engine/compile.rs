@@ -180,7 +180,7 @@ pub(crate) fn compile(
         Ok(query) => query,
         Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),
         Err(error) => {
-            return Err(relations.refused().unwrap_or_else(|| from_lowering(&error)));
+            return Err(relations.refused().unwrap_or_else(|| from_lowering(error)));
         }
     };
     let schema = match columns::answer_schema(&query.outputs, &sources(&bound, &relations)) {

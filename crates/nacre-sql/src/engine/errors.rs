@@ -29,8 +29,20 @@ pub(super) fn from_bind(error: BindError, sql: &str) -> Error {
 }
 
 /// Converts an error of lowering.
-pub(super) fn from_lowering(error: &LoweringError) -> Error {
+pub(super) fn from_lowering(error: LoweringError) -> Error {
     match error {
+        LoweringError::ConstantFails { error } => {
+            let text = error.text();
+            let mut converted = Error::new(ErrorKind::InvalidData, text.message.clone())
+                .with_code(error.sql_state());
+            if let Some(detail) = &text.detail {
+                converted = converted.with_detail(detail.clone());
+            }
+            if let Some(hint) = &text.hint {
+                converted = converted.with_hint(hint.clone());
+            }
+            converted
+        }
         LoweringError::NotSupported { .. } => {
             Error::new(ErrorKind::NotSupported, error.to_string())
                 .with_hint("SET nacre.engine = auto runs what this engine has not with the other.")

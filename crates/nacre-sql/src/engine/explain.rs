@@ -16,7 +16,8 @@ use nacre_syntax::{OptionValue, TypeKind, UtilityOption};
 use super::rows::QueryRows;
 use crate::error::Result;
 use crate::explain::{
-    Form, Measured, NACRE_ENGINE, Node, PlanningTimes, answer, engine_line, milliseconds, schema,
+    DocumentFormat, Form, Measured, NACRE_ENGINE, Node, PlanProperty, PlanningTimes, PropertyGroup,
+    answer, engine_line, milliseconds, schema,
 };
 use crate::from_datafusion::from_datafusion;
 
@@ -25,7 +26,8 @@ use crate::from_datafusion::from_datafusion;
 pub(crate) struct ExplainRequest {
     pub(crate) is_analyze: bool,
     is_verbose: bool,
-    is_json: bool,
+    /// Lines of text without one.
+    format: Option<DocumentFormat>,
     /// Whether estimates are shown.
     has_costs: bool,
     has_timing: bool,
@@ -45,7 +47,7 @@ impl Default for ExplainRequest {
         Self {
             is_analyze: false,
             is_verbose: false,
-            is_json: false,
+            format: None,
             has_costs: true,
             has_timing: true,
             has_summary: None,
@@ -75,9 +77,8 @@ impl ExplainRequest {
                 "summary" => request.has_summary = Some(flag()?),
                 "buffers" | "settings" | "wal" => drop(flag()?),
                 "format" => match option_word(value?)?.as_str() {
-                    "json" => request.is_json = true,
-                    "text" => request.is_json = false,
-                    _ => return None,
+                    "text" => request.format = None,
+                    name => request.format = Some(DocumentFormat::named(name)?),
                 },
                 _ => return None,
             }
@@ -98,10 +99,9 @@ impl ExplainRequest {
     }
 
     fn form(self) -> Form {
-        if self.is_json {
-            Form::Json { is_measured: self.is_analyze }
-        } else {
-            Form::Lines { is_verbose: self.is_verbose }
+        match self.format {
+            Some(format) => Form::Document { format, is_measured: self.is_analyze },
+            None => Form::Lines { is_verbose: self.is_verbose },
         }
     }
 
@@ -148,9 +148,9 @@ pub(super) fn explain_answer(
 ) -> Result<SendableRecordBatchStream> {
     let measured = planning.with(run.as_ref().map(|run| run.time));
     let measured = request.has_summary().then_some(measured);
-    if request.is_json {
+    if let Some(format) = request.format {
         let time = run.as_ref().map(|run| run.time);
-        return answer(&plan_node(plan, request, time), measured, NACRE_ENGINE);
+        return answer(format, plan_node(plan, request, time), measured, NACRE_ENGINE);
     }
     let mut lines = Vec::new();
     plan_lines(plan, request, 0, &mut lines);
@@ -160,8 +160,10 @@ pub(super) fn explain_answer(
     lines.push(engine_line(NACRE_ENGINE));
     if let Some(Measured { planning: all, execution, .. }) = measured {
         let steps = planning.steps();
-        let steps =
-            steps.map(|(name, time)| format!("{} {} ms", name.to_lowercase(), milliseconds(time)));
+        let steps = steps.map(|(name, time)| {
+            let name = name.trim_end_matches(" Time").to_lowercase();
+            format!("{name} {} ms", milliseconds(time))
+        });
         lines.push(format!("Planning: {}", steps.join(", ")));
         lines.push(format!("Planning Time: {} ms", milliseconds(all)));
         let execution = execution.map(milliseconds);
@@ -259,56 +261,59 @@ fn plan_node(plan: &OperatorDescription, request: ExplainRequest, time: Option<D
     let (node_type, join_type) = node_type(plan.name);
     let mut keys = Vec::new();
     if let Some(join_type) = join_type {
-        keys.push(("Join Type", Node::text(join_type)));
+        keys.push(("Join Type", PlanProperty::text(join_type)));
     }
     if let Some(table) = &plan.table {
-        keys.push(("Relation Name", Node::text(table)));
+        keys.push(("Relation Name", PlanProperty::text(table)));
     }
     if let Some(rows) = plan.rows_expected.filter(|_| request.has_costs) {
-        keys.push(("Plan Rows", rows.to_string()));
+        keys.push(("Plan Rows", PlanProperty::number(rows)));
     }
     if let Some(time) = time.filter(|_| request.has_timing) {
-        keys.push(("Actual Total Time", milliseconds(time)));
+        keys.push(("Actual Total Time", PlanProperty::Number(milliseconds(time))));
     }
     if let Some(report) = node_report(plan, request) {
         if request.has_timing {
-            keys.push(("Actual Self Time", milliseconds(report.time)));
+            let time = PlanProperty::Number(milliseconds(report.time));
+            keys.push(("Actual Self Time", time));
         }
-        keys.push(("Actual Rows", report.rows.to_string()));
-        keys.push(("Actual Loops", "1".to_owned()));
+        keys.push(("Actual Rows", PlanProperty::number(report.rows)));
+        keys.push(("Actual Loops", PlanProperty::number(1)));
         report_keys(&report, plan.table.is_some(), &mut keys);
     }
     let facts: Vec<_> = plan.facts.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-    keys.push(("Detail", Node::text(&facts.join("; "))));
+    keys.push(("Detail", PlanProperty::text(&facts.join("; "))));
     let below = plan.inputs.iter().map(|input| plan_node(input, request, None)).collect();
     Node::new(node_type, keys, below)
 }
 
 /// As [`report_lines`]: memory and files in kilobytes, as PostgreSQL has them.
-fn report_keys(report: &NodeReport, is_scan: bool, keys: &mut Vec<(&'static str, String)>) {
+fn report_keys(report: &NodeReport, is_scan: bool, keys: &mut PropertyGroup) {
+    let kilobytes = |bytes: u64| PlanProperty::number(bytes.div_ceil(1_024));
     if report.bytes > 0 {
-        keys.push(("Peak Memory Usage", report.bytes.div_ceil(1_024).to_string()));
+        keys.push(("Peak Memory Usage", kilobytes(report.bytes)));
     }
     if report.spilled_bytes > 0 {
-        keys.push(("Disk Usage", report.spilled_bytes.div_ceil(1_024).to_string()));
-        keys.push(("Temporary Files", report.spilled_files.to_string()));
+        keys.push(("Disk Usage", kilobytes(report.spilled_bytes)));
+        keys.push(("Temporary Files", PlanProperty::number(report.spilled_files)));
     }
     if !is_scan {
         return;
     }
     let scan = &report.scan;
-    keys.push(("Chunks", scan.chunks.to_string()));
-    keys.push(("Chunks Pruned", scan.chunks_pruned.to_string()));
-    keys.push(("Chunks Answered", scan.chunks_answered.to_string()));
-    keys.push(("Rows Read", scan.rows_read.to_string()));
+    keys.push(("Chunks", PlanProperty::number(scan.chunks)));
+    keys.push(("Chunks Pruned", PlanProperty::number(scan.chunks_pruned)));
+    keys.push(("Chunks Answered", PlanProperty::number(scan.chunks_answered)));
+    keys.push(("Rows Read", PlanProperty::number(scan.rows_read)));
     let blocks = scan.blocks.iter().map(|BlockReport { format, replica, count, bytes }| {
-        let format = Node::text(format);
-        format!(
-            "{{\"Format\": {format}, \"Replica\": {replica}, \"Blocks\": {count}, \
-             \"Bytes\": {bytes}}}"
-        )
+        vec![
+            ("Format", PlanProperty::text(format)),
+            ("Replica", PlanProperty::number(replica)),
+            ("Blocks", PlanProperty::number(count)),
+            ("Bytes", PlanProperty::number(bytes)),
+        ]
     });
-    keys.push(("Blocks Read", format!("[{}]", blocks.collect::<Vec<_>>().join(", "))));
+    keys.push(("Blocks Read", PlanProperty::List("Block", blocks.collect())));
 }
 
 /// Returns PostgreSQL's names of an operator: its node, and which join it is.

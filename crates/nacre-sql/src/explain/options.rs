@@ -12,6 +12,7 @@ use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
+use super::property::DocumentFormat;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_datafusion::from_parser;
 use crate::own_syntax::begin;
@@ -24,7 +25,7 @@ pub(crate) const TAG: &str = "EXPLAIN";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Lines { is_verbose: bool },
-    Json { is_measured: bool },
+    Document { format: DocumentFormat, is_measured: bool },
 }
 
 /// Tells how a statement answers, if it is an `EXPLAIN`.
@@ -32,7 +33,9 @@ pub(crate) fn form(statement: &ParsedStatement) -> Option<Form> {
     let ParsedStatement::Explain(explain) = statement else { return None };
     let options = &explain.options;
     Some(match options.format {
-        Some(ExplainFormat::PostgresJSON) => Form::Json { is_measured: options.analyze },
+        Some(ExplainFormat::PostgresJSON) => {
+            Form::Document { format: DocumentFormat::Json, is_measured: options.analyze }
+        }
         _ => Form::Lines { is_verbose: options.verbose },
     })
 }
@@ -41,8 +44,10 @@ pub(crate) fn form(statement: &ParsedStatement) -> Option<Form> {
 pub(crate) fn schema(form: Form) -> SchemaRef {
     let field = Field::new("QUERY PLAN", DataType::Utf8View, false);
     Arc::new(Schema::new(vec![match form {
-        Form::Lines { .. } => field,
-        Form::Json { .. } => field.with_metadata([(TYPE_KEY.to_owned(), "json".to_owned())].into()),
+        Form::Lines { .. } | Form::Document { format: DocumentFormat::Yaml, .. } => field,
+        Form::Document { format, .. } => {
+            field.with_metadata([(TYPE_KEY.to_owned(), format.type_name().to_owned())].into())
+        }
     }]))
 }
 

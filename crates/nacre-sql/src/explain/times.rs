@@ -25,7 +25,12 @@ impl PlanningTimes {
     /// Returns the steps by their names, in their order.
     pub(crate) fn steps(self) -> [(&'static str, Duration); 4] {
         let Self { parse, bind, optimize, compile } = self;
-        [("Parse", parse), ("Bind", bind), ("Optimize", optimize), ("Compile", compile)]
+        [
+            ("Parse Time", parse),
+            ("Bind Time", bind),
+            ("Optimize Time", optimize),
+            ("Compile Time", compile),
+        ]
     }
 
     /// Returns the times of a statement, which was run if it has a time of execution.

@@ -371,6 +371,49 @@ fn explain_says_what_runs_and_what_it_counted() {
 }
 
 #[test]
+fn explain_answers_with_the_documents_of_postgresql() {
+    let connection = filled();
+    choose(&connection, "nacre");
+    connection.ok("create table letters (id int, note text)");
+    connection.ok("insert into letters values (1, 'a'), (2, 'b'), (9, 'c')");
+    let sql = "select id from letters where id < 3 and note <> '<&'";
+    let explained = |options: &str| connection.rows(&format!("explain ({options}) {sql}"));
+    let yaml =
+        "- Plan: \n    Node Type: \"Seq Scan\"\n    Relation Name: \"letters\"\n    Detail: ";
+    let found = explained("format yaml, costs off").join("\n");
+    assert!(found.starts_with(yaml), "{found}");
+    assert!(found.ends_with("\n  Engine: \"nacre\""), "{found}");
+    let xml = [
+        "<explain xmlns=\"http://www.postgresql.org/2009/explain\">",
+        "  <Query>",
+        "    <Plan>",
+        "      <Node-Type>Seq Scan</Node-Type>",
+        "      <Relation-Name>letters</Relation-Name>",
+        "      <Actual-Rows>2</Actual-Rows>",
+        "      <Actual-Loops>1</Actual-Loops>",
+        "      <Chunks>1</Chunks>\n",
+    ];
+    let xml = xml.join("\n");
+    let found = explained("format xml, costs off, analyze, timing off, summary off").join("\n");
+    assert!(found.starts_with(&xml), "{found}");
+    assert!(found.contains("&lt;&amp;"), "{found}");
+    assert!(found.ends_with("    <Engine>nacre</Engine>\n  </Query>\n</explain>"), "{found}");
+    // XML is a type, YAML a text.
+    for (format, oid) in [("xml", 142), ("yaml", 25), ("json", 114)] {
+        let session = connection.session();
+        let outcome = connection
+            .runtime()
+            .block_on(session.execute(
+                &format!("explain (format {format}) {sql}"),
+                nacre_sql::StatementIo::default(),
+            ))
+            .unwrap();
+        let nacre_sql::Outcome::Rows { schema, .. } = &outcome else { panic!("{format}") };
+        assert_eq!(PgType::of_field(schema.field(0)).0.oid, oid, "{format}");
+    }
+}
+
+#[test]
 fn prepared_query_is_described_as_it_answers() {
     let connection = filled();
     let session = connection.session();

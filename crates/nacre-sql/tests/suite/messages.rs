@@ -1,9 +1,14 @@
-//! Messages of errors have no words of the engine: none of its types, trees and functions.
+//! Messages of errors have no words of the engine: none of its types, trees and functions. Those of
+//! texts that the grammar refuses are PostgreSQL's.
 
 use crate::support::Connection;
 
 /// A statement a line; some of them work.
 const STATEMENTS: &str = include_str!("messages.sql");
+
+/// Texts that PostgreSQL 15 refuses, a line each: text, SQLSTATE, message, and the character that
+/// the error is at, `-` for none.
+const REFUSED_TEXTS: &str = include_str!("syntax_errors.tsv");
 
 /// Words that only a reader of the engine's source knows.
 const ENGINE_WORDS: [&str; 30] = [
@@ -87,4 +92,26 @@ fn errors_of_types_and_places_have_postgresqls_codes() {
         let error = db.error(sql);
         assert_eq!((error.sqlstate(), error.message()), (code, message), "{sql}");
     }
+}
+
+#[test]
+fn texts_that_are_no_sql_are_refused_at_the_same_token() {
+    let db = Connection::open(None);
+    db.ok("create table t (a int, b int)");
+    let mut differences = Vec::new();
+    for line in REFUSED_TEXTS.lines() {
+        let [sql, code, message, place] = line.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("malformed line: {line}")
+        };
+        let Err(error) = db.run(sql) else {
+            differences.push(format!("{sql}: accepted"));
+            continue;
+        };
+        let found = error.position().map_or("-".to_owned(), |place| place.column.to_string());
+        let is_placed = place == "-" || found == place;
+        if (error.sqlstate(), error.message()) != (code, message) || !is_placed {
+            differences.push(format!("{sql}: {} {} at {found}", error.sqlstate(), error.message()));
+        }
+    }
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }

@@ -310,7 +310,7 @@ fn archives_are_begun_shown_and_ended() {
         let error = db.error(&begin);
         assert!(error.message().contains("name an empty directory"), "{error}");
         db.ok("begin");
-        assert_eq!(db.error("archive database off").kind(), ErrorKind::NotSupported);
+        assert_eq!(db.error("archive database off").kind(), ErrorKind::Syntax);
         db.ok("rollback");
     }
     let db = Connection::open(Some(&database));

@@ -819,3 +819,61 @@ create role public
 create user current_user
 alter role none nologin
 grant select on t to "public"
+-- Words that are missing, too many or misspelt
+selec 1
+select 1 from t where
+select * fro t
+select 1 +
+select (1
+select 1)
+select 'abc
+select a b c from t
+select from where
+insert into t values
+insert into t (a, b) value (1, 2)
+update t a = 1
+update t set a = where b
+delete t where a = 1
+delete from t wher a = 1
+create table (a int)
+create table u (a int,)
+create table u (a int b int)
+create tabel u (a int)
+create index on t
+create view v select 1
+drop tabel t
+alter table t add colum
+alter table t rename to
+grant select t to r
+copy t form stdin
+begin transaktion
+explain selct 1
+select case when a then 1
+select 1 group by
+select a from t order
+select a from t limit limit
+select * from t join u on
+select * from a, , b
+select count(*) filter where a from t
+vacuum analyze (
+create sequence s start
+fetch next rows from
+commit now
+merge into t using s when matched then delete
+select 1 fetch first 2 rows with ties
+select "a
+select $$a
+select 1 /* a
+select U&'\zzzz'
+do 1
+select * from t tablesample
+select distinct on a from t
+select 0x
+select 1e
+select @
+select a.b.
+select array[1,
+select row(
+analyze t (
+reindex
+listen

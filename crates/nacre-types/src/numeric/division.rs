@@ -99,8 +99,9 @@ fn finite_pair<'a>(
     }
 }
 
-/// Returns the place of the first digit to the base of 10000 and that digit; zeros for zero.
-fn leading_digit(parts: FiniteParts<'_>) -> (i32, i32) {
+/// Returns the place of the first digit to the base of 10000 and the number that the first
+/// `count` of them make, up to four; zeros for zero.
+pub(super) fn leading_digits(parts: FiniteParts<'_>, count: i32) -> (i32, i64) {
     let digits = match parts {
         FiniteParts::Small(unscaled, _) => count_small(unscaled),
         FiniteParts::Big(unscaled, _) => count_big(unscaled),
@@ -112,29 +113,33 @@ fn leading_digit(parts: FiniteParts<'_>) -> (i32, i32) {
     let digits = digits as i32;
     let exponent = digits - i32::from(parts.scale()) - 1;
     let weight = exponent.div_euclid(BASE_DIGITS);
-    let taken = exponent - BASE_DIGITS * weight + 1;
+    let taken = exponent - BASE_DIGITS * weight + 1 + BASE_DIGITS * (count - 1);
     let dropped = digits - taken;
     let leading = match parts {
         FiniteParts::Small(unscaled, _) if dropped >= 0 => {
             let unit = power_small(dropped as u32);
             unit.map_or(0, |unit| divide_magnitudes(unscaled.unsigned_abs(), unit as u128))
         }
-        // Three digits at most are missing.
+        // Fifteen digits at most are missing.
         FiniteParts::Small(unscaled, _) => {
             unscaled.unsigned_abs() * 10_u128.pow(dropped.unsigned_abs())
         }
         FiniteParts::Big(unscaled, _) => {
-            let leading = unscaled.magnitude() / power_big(dropped.unsigned_abs()).magnitude();
+            let unit = power_big(dropped.unsigned_abs());
+            let leading = match dropped {
+                0.. => unscaled.magnitude() / unit.magnitude(),
+                ..0 => unscaled.magnitude() * unit.magnitude(),
+            };
             u128::try_from(leading).unwrap_or(0)
         }
     };
-    (weight, leading as i32)
+    (weight, leading as i64)
 }
 
 /// Returns the digits behind the point of a quotient.
 fn quotient_scale(one: FiniteParts<'_>, other: FiniteParts<'_>) -> u16 {
-    let (one_weight, one_digit) = leading_digit(one);
-    let (other_weight, other_digit) = leading_digit(other);
+    let (one_weight, one_digit) = leading_digits(one, 1);
+    let (other_weight, other_digit) = leading_digits(other, 1);
     let borrow = i32::from(one_digit <= other_digit);
     let weight = one_weight - other_weight - borrow;
     let scale = (SIGNIFICANT_DIGITS_MIN - weight * BASE_DIGITS)
@@ -144,7 +149,7 @@ fn quotient_scale(one: FiniteParts<'_>, other: FiniteParts<'_>) -> u16 {
     scale as u16
 }
 
-fn divide_finite(
+pub(super) fn divide_finite(
     one: FiniteParts<'_>,
     other: FiniteParts<'_>,
     scale: u16,
@@ -207,15 +212,15 @@ mod tests {
     use super::super::tests::any_scaled;
     use super::*;
 
-    /// As [`leading_digit`], of the text that shows the number.
-    fn leading_digit_of_text(unscaled: i128, scale: u16) -> (i32, i32) {
+    /// As [`leading_digits`] of one, of the text that shows the number.
+    fn leading_digit_of_text(unscaled: i128, scale: u16) -> (i32, i64) {
         let text = ExactNumeric::from_scaled(unscaled, scale).unwrap().abs().to_string();
         let (whole, behind) = text.split_once('.').unwrap_or((&text, ""));
         let whole = format!("{whole:0>0$}", whole.len().next_multiple_of(4));
         let behind = format!("{behind:0<0$}", behind.len().next_multiple_of(4));
         let all = format!("{whole}{behind}");
         let digits = all.as_bytes().chunks(4).map(|digit| str::from_utf8(digit).unwrap());
-        let digits: Vec<i32> = digits.map(|digit| digit.parse().unwrap()).collect();
+        let digits: Vec<i64> = digits.map(|digit| digit.parse().unwrap()).collect();
         let first = digits.iter().position(|digit| *digit != 0);
         first.map_or((0, 0), |first| (whole.len() as i32 / 4 - 1 - first as i32, digits[first]))
     }
@@ -233,7 +238,7 @@ mod tests {
             let big = (FiniteParts::Big(&one, left_scale), FiniteParts::Big(&other, right_scale));
             let small =
                 (FiniteParts::Small(left, left_scale), FiniteParts::Small(right, right_scale));
-            prop_assert_eq!(leading_digit(small.0), leading_digit_of_text(left, left_scale));
+            prop_assert_eq!(leading_digits(small.0, 1), leading_digit_of_text(left, left_scale));
             let scale = quotient_scale(small.0, small.1);
             let quotient = divide_finite(small.0, small.1, scale).unwrap();
             let wanted = divide_finite(big.0, big.1, scale).unwrap();

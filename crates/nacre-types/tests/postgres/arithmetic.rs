@@ -45,6 +45,60 @@ fn numerics_are_computed_as_there() {
     check("", &cases);
 }
 
+/// Returns a number of few digits, sometimes close to one.
+fn small_number(random: &mut CaseRandom) -> String {
+    let sign = if random.is_one_in(6) { "-" } else { "" };
+    let digits = |random: &mut CaseRandom, most: usize| random.below(10_usize.pow(most as u32));
+    match random.below(9) {
+        0 => format!("1.{}{}", "0".repeat(random.below(25)), digits(random, 3)),
+        1 => format!("0.{}{}", "9".repeat(1 + random.below(25)), digits(random, 3)),
+        2 => format!("{sign}{}", digits(random, 2)),
+        3 => format!("{sign}{}e{}", digits(random, 2), random.below(40)),
+        4 => format!("{sign}0.{}{}", "0".repeat(random.below(30)), digits(random, 4)),
+        5 => format!("{sign}{}.0", digits(random, 1)),
+        6 => random.valid_numeric(),
+        _ => format!("{sign}{}.{}", digits(random, 3), digits(random, 6)),
+    }
+}
+
+#[test]
+fn powers_and_logarithms_are_those_of_the_server() {
+    let _guard = DifferenceGuard;
+    let mut random = CaseRandom::new("powers");
+    let mut cases = Vec::new();
+    let mut push = |expression: String, ours| cases.push(OracleCase::new(expression, shown(ours)));
+    let mut push_all = |one: String, other: String| {
+        let (left, right) = (number(&one), number(&other));
+        let (one, other) =
+            (format!("{}::numeric", quote(&one)), format!("{}::numeric", quote(&other)));
+        push(format!("{one} ^ {other}"), left.power(&right));
+        push(format!("exp({one})"), left.exponential());
+        push(format!("ln({one})"), left.natural_logarithm());
+        push(format!("log({one})"), left.logarithm(&10.into()));
+        push(format!("log({one}, {other})"), right.logarithm(&left));
+    };
+    for _ in 0..case_count() * 2 {
+        push_all(small_number(&mut random), small_number(&mut random));
+    }
+    let special = ["NaN", "Infinity", "-Infinity", "0", "1", "-1", "0.5", "-2", "-3", "3.00"];
+    let limits = ["2000.5", "5999.9", "6000", "-6000", "-6001", "435411", "1e131071", "1e-16383"];
+    for one in special.iter().chain(&limits) {
+        for other in special.iter().chain(&limits) {
+            push_all((*one).to_owned(), (*other).to_owned());
+        }
+    }
+    for (one, other) in [
+        ("2", "435411"),
+        ("2", "-3321"),
+        ("1.0000001", "2147483648"),
+        ("-1.5", "2147483649"),
+        ("2", "3.00000000000000000000"),
+    ] {
+        push_all(one.to_owned(), other.to_owned());
+    }
+    check("", &cases);
+}
+
 #[test]
 fn sums_and_averages_are_those_of_the_server() {
     let _guard = DifferenceGuard;

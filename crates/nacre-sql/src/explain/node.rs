@@ -1,10 +1,10 @@
-//! A plan as a document with PostgreSQL's key names.
+//! A plan as a tree of properties with PostgreSQL's names.
 //!
 //! There are no costs, so none are shown; rows are what the planner expects. Times are those of
 //! all threads together, of a node with those below it, in milliseconds.
 
-use std::fmt::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::array::{RecordBatch, StringViewArray};
 use datafusion::common::DataFusionError;
@@ -16,6 +16,7 @@ use datafusion::physical_plan::{ExecutionPlan, displayable};
 use futures::stream;
 
 use super::options::{Form, schema};
+use super::property::{DocumentFormat, PlanProperty, PropertyGroup};
 use super::times::{Measured, milliseconds};
 use crate::error::Result;
 
@@ -26,24 +27,14 @@ const TRANSPARENT: [&str; 3] = ["CooperativeExec", "CoalesceBatchesExec", "JoinT
 #[derive(Debug)]
 pub(crate) struct Node {
     node_type: String,
-    /// Further keys and their values as JSON.
-    keys: Vec<(&'static str, String)>,
+    /// Further properties.
+    keys: PropertyGroup,
     below: Vec<Node>,
 }
 
 impl Node {
-    /// Makes a node; the values of `keys` are JSON.
-    pub(crate) fn new(
-        node_type: &str,
-        keys: Vec<(&'static str, String)>,
-        below: Vec<Self>,
-    ) -> Self {
+    pub(crate) fn new(node_type: &str, keys: PropertyGroup, below: Vec<Self>) -> Self {
         Self { node_type: node_type.to_owned(), keys, below }
-    }
-
-    /// Returns a text as JSON writes it.
-    pub(crate) fn text(of: &str) -> String {
-        text(of)
     }
 
     /// Describes a plan, with what it counted if it ran.
@@ -72,24 +63,25 @@ impl Node {
         let mut keys = Vec::new();
         let line = displayable(plan.as_ref()).one_line().to_string();
         if let Some(relation) = word_after(&line, "table=").filter(|_| node_type == "Seq Scan") {
-            keys.push(("Relation Name", text(relation)));
+            keys.push(("Relation Name", PlanProperty::text(relation)));
         }
         if let Some(join) = word_after(&line, "join_type=") {
-            keys.push(("Join Type", text(join.trim_end_matches(')'))));
+            keys.push(("Join Type", PlanProperty::text(join.trim_end_matches(')'))));
         }
         if let Ok(found) = statistics.compute(plan.as_ref(), &StatisticsArgs::new())
             && let Precision::Exact(rows) | Precision::Inexact(rows) = found.num_rows
         {
-            keys.push(("Plan Rows", rows.to_string()));
+            keys.push(("Plan Rows", PlanProperty::number(rows)));
         }
         let mut time = times.iter().sum::<f64>();
         if has_run && let Some(metrics) = plan.metrics() {
             time += metrics.elapsed_compute().unwrap_or(0) as f64 / 1e6;
-            keys.push(("Actual Total Time", format!("{time:.3}")));
-            keys.push(("Actual Rows", metrics.output_rows().unwrap_or(0).to_string()));
-            keys.push(("Actual Loops", "1".to_owned()));
+            keys.push(("Actual Total Time", PlanProperty::Number(format!("{time:.3}"))));
+            let rows = metrics.output_rows().unwrap_or(0);
+            keys.push(("Actual Rows", PlanProperty::number(rows)));
+            keys.push(("Actual Loops", PlanProperty::number(1)));
         }
-        keys.push(("Detail", text(line.trim())));
+        keys.push(("Detail", PlanProperty::text(line.trim())));
         (Self { node_type: node_type.to_owned(), keys, below }, time)
     }
 
@@ -100,33 +92,29 @@ impl Node {
         query: Option<Self>,
         rows: Option<u64>,
     ) -> Self {
-        let mut keys = vec![("Operation", text(verb)), ("Relation Name", text(table))];
+        let mut keys = vec![
+            ("Operation", PlanProperty::text(verb)),
+            ("Relation Name", PlanProperty::text(table)),
+        ];
         if let Some(rows) = rows {
-            keys.extend([("Actual Rows", rows.to_string()), ("Actual Loops", "1".to_owned())]);
+            keys.push(("Actual Rows", PlanProperty::number(rows)));
+            keys.push(("Actual Loops", PlanProperty::number(1)));
         }
         Self { node_type: "ModifyTable".to_owned(), keys, below: query.into_iter().collect() }
     }
 
-    fn write(&self, depth: usize, relation: Option<&str>, out: &mut String) {
-        let margin = "  ".repeat(depth);
-        let _ = write!(out, "{{\n{margin}  \"Node Type\": {}", text(&self.node_type));
-        if let Some(relation) = relation {
-            let _ = write!(out, ",\n{margin}  \"Parent Relationship\": {}", text(relation));
-        }
-        for (key, value) in &self.keys {
-            let _ = write!(out, ",\n{margin}  \"{key}\": {value}");
-        }
+    /// Returns its properties; `relation` is that to the node above it.
+    fn into_group(self, relation: Option<&str>) -> PropertyGroup {
+        let mut group = vec![("Node Type", PlanProperty::Text(self.node_type))];
+        group.extend(relation.map(|of| ("Parent Relationship", PlanProperty::text(of))));
+        group.extend(self.keys);
         if !self.below.is_empty() {
-            let _ = write!(out, ",\n{margin}  \"Plans\": [");
-            for (at, node) in self.below.iter().enumerate() {
-                let relation = if at == 0 { "Outer" } else { "Inner" };
-                let comma = if at == 0 { "" } else { "," };
-                let _ = write!(out, "{comma}\n{margin}    ");
-                node.write(depth + 2, Some(relation), out);
-            }
-            let _ = write!(out, "\n{margin}  ]");
+            let relations = std::iter::once("Outer").chain(std::iter::repeat("Inner"));
+            let below = self.below.into_iter().zip(relations);
+            let plans = below.map(|(node, relation)| node.into_group(Some(relation))).collect();
+            group.push(("Plans", PlanProperty::List("Plan", plans)));
         }
-        let _ = write!(out, "\n{margin}}}");
+        group
     }
 }
 
@@ -135,40 +123,36 @@ impl Node {
 /// # Errors
 /// Those of making a batch.
 pub(crate) fn answer(
-    node: &Node,
+    format: DocumentFormat,
+    node: Node,
     measured: Option<Measured>,
     engine: &str,
 ) -> Result<SendableRecordBatchStream> {
-    let schema = schema(Form::Json { is_measured: measured.is_some() });
-    let array = StringViewArray::from_iter_values([document(node, measured, engine)]);
+    let schema = schema(Form::Document { format, is_measured: measured.is_some() });
+    let mut query = vec![
+        ("Plan", PlanProperty::Group(node.into_group(None))),
+        ("Engine", PlanProperty::text(engine)),
+    ];
+    query.extend(measured.into_iter().flat_map(time_properties));
+    let array = StringViewArray::from_iter_values([format.document(&query)]);
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(array)]);
     let rows = stream::iter([batch.map_err(DataFusionError::from)]);
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
 }
 
-fn document(node: &Node, measured: Option<Measured>, engine: &str) -> String {
-    let mut out = "[\n  {\n    \"Plan\": ".to_owned();
-    node.write(2, None, &mut out);
-    let _ = write!(out, ",\n    \"Engine\": {}", text(engine));
-    if let Some(measured) = measured {
-        write_times(measured, &mut out);
-    }
-    out.push_str("\n  }\n]");
-    out
-}
-
-fn write_times(measured: Measured, out: &mut String) {
+fn time_properties(measured: Measured) -> PropertyGroup {
+    let time = |of: Duration| PlanProperty::Number(milliseconds(of));
+    let mut group = PropertyGroup::new();
     if let Some(steps) = measured.steps {
-        let steps = steps
-            .steps()
-            .map(|(name, time)| format!("\n      \"{name} Time\": {}", milliseconds(time)));
-        let _ = write!(out, ",\n    \"Planning\": {{{}\n    }}", steps.join(","));
+        let steps = steps.steps().map(|(name, of)| (name, time(of)));
+        group.push(("Planning", PlanProperty::Group(steps.to_vec())));
     }
-    let _ = write!(out, ",\n    \"Planning Time\": {}", milliseconds(measured.planning));
+    group.push(("Planning Time", time(measured.planning)));
     if let Some(execution) = measured.execution {
-        let execution = milliseconds(execution);
-        let _ = write!(out, ",\n    \"Triggers\": [\n    ],\n    \"Execution Time\": {execution}");
+        group.push(("Triggers", PlanProperty::List("Trigger", Vec::new())));
+        group.push(("Execution Time", time(execution)));
     }
+    group
 }
 
 /// Returns PostgreSQL's name of what a node does.
@@ -198,32 +182,12 @@ fn word_after<'a>(line: &'a str, before: &str) -> Option<&'a str> {
     rest.split([',', ' ']).next()
 }
 
-/// Writes a text as JSON does.
-fn text(of: &str) -> String {
-    let mut written = String::with_capacity(of.len() + 2);
-    written.push('"');
-    for one in of.chars() {
-        match one {
-            '"' => written.push_str("\\\""),
-            '\\' => written.push_str("\\\\"),
-            '\n' => written.push_str("\\n"),
-            one if one < ' ' => {
-                let _ = write!(written, "\\u{:04x}", one as u32);
-            }
-            one => written.push(one),
-        }
-    }
-    written.push('"');
-    written
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_those_of_json() {
-        assert_eq!(text("a\"b\\c\n\u{1}"), "\"a\\\"b\\\\c\\n\\u0001\"");
+    fn words_of_lines_are_found_by_what_is_before_them() {
         assert_eq!(word_after("Scan: table=t, columns=[a]", "table="), Some("t"));
     }
 }
