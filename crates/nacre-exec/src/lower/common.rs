@@ -249,6 +249,9 @@ fn note_read(node: &PlanNode, is_read: &mut [bool]) {
 
 /// Returns the wanted outputs of each common query; `None` for an unread one.
 fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
+    if query.common.is_empty() {
+        return Vec::new();
+    }
     let own = |common: &CommonQuery| match common.form {
         CommonForm::Value => Some(BTreeSet::from([0])),
         CommonForm::Call(_) => Some(BTreeSet::from([0, 1])),

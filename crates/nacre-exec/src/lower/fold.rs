@@ -22,11 +22,15 @@ const NULL_DEPTH_MAX: usize = 3;
 /// [`LoweringError::NotSupported`] for what PostgreSQL refuses to compute: its words are for others
 /// to find.
 pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Option<SqlValue>> {
-    let Some(row) = RowExpression::compile(expression, &mut |_, _| None) else { return Ok(None) };
-    if row.has_inputs() {
-        return Ok(None);
-    }
-    let value = row.evaluate(&|_| ScalarValue::Null(ValueClass::Bool));
+    let value = match &expression.kind {
+        ScalarKind::Column(_) => return Ok(None),
+        ScalarKind::Constant(value) => Ok(value.0.clone()),
+        _ => {
+            let row = RowExpression::compile(expression, &mut |_, _| None);
+            let Some(row) = row.filter(|row| !row.has_inputs()) else { return Ok(None) };
+            row.evaluate(&|_| ScalarValue::Null(ValueClass::Bool))
+        }
+    };
     if let Ok(SqlValue::Text(text)) = &value
         && text.len() > CONSTANT_BYTES_MAX as usize
     {
