@@ -90,7 +90,7 @@ fn with_variant(mut plan: QueryPlan, variant: JoinVariant) -> QueryPlan {
 fn with_mark(mut plan: QueryPlan) -> QueryPlan {
     let (name, sql_type) = ("mark".to_owned(), SqlType::BOOLEAN);
     let source = ColumnSource::Computed;
-    let column = QueryColumn { name: name.clone(), sql_type, is_nullable: false, source };
+    let column = QueryColumn { name: name.as_str().into(), sql_type, is_nullable: false, source };
     let column: ColumnId = plan.columns.add(column);
     plan.outputs.push(OutputColumn { name, column, sql_type });
     with_variant(plan, JoinVariant::Mark(column))

@@ -124,7 +124,9 @@ fn rewrite_operator(
     columns: &mut QueryColumns,
     rule: UnnestingRule,
 ) -> RelationalOperator {
-    unread_joins::remove_unread_joins(&mut root, outputs);
+    if has_several_inputs(&root) {
+        unread_joins::remove_unread_joins(&mut root, outputs);
+    }
     let mut root = merging::merge_columns(with_filter(root, wanted.to_vec()));
     if has_several_inputs(&root) {
         unnesting::unnest(&mut root, columns, rule);
@@ -151,8 +153,9 @@ fn order_operator(
 }
 
 fn has_several_inputs(operator: &RelationalOperator) -> bool {
-    let inputs = operator.inputs();
-    inputs.len() > 1 || inputs.into_iter().any(has_several_inputs)
+    let mut inputs = operator.inputs();
+    let Some(first) = inputs.next() else { return false };
+    inputs.next().is_some() || has_several_inputs(first)
 }
 
 /// Whether a condition stands above another operator than a relation.
@@ -163,5 +166,5 @@ fn has_filter_above(operator: &RelationalOperator) -> bool {
         }
         _ => false,
     };
-    is_above || operator.inputs().into_iter().any(has_filter_above)
+    is_above || operator.inputs().any(has_filter_above)
 }

@@ -38,7 +38,7 @@ fn windows(sql: &str) -> Result<Vec<String>, BindError> {
         panic!("{sql} is no query")
     };
     let plan = bind_query(&TestCatalog, &ValueSettings::default(), &query)?;
-    let name = |column| plan.columns.get(column).unwrap().name.clone();
+    let name = |column| plan.columns.get(column).unwrap().name.to_string();
     let (mut found, mut next) = (Vec::new(), Some(&plan.root));
     while let Some(operator) = next {
         if let RelationalOperator::Window { partition, order, functions, .. } = operator {
@@ -54,7 +54,7 @@ fn windows(sql: &str) -> Result<Vec<String>, BindError> {
             let parts = [partition.join(","), order.join(","), functions.join(",")];
             found.push(parts.join("|"));
         }
-        next = operator.inputs().first().copied();
+        next = operator.inputs().next();
     }
     Ok(found)
 }

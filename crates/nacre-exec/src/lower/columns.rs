@@ -123,5 +123,5 @@ pub(super) fn collect_columns(expression: &ScalarExpression, columns: &mut Vec<C
     {
         columns.push(column);
     }
-    expression.children().into_iter().for_each(|child| collect_columns(child, columns));
+    expression.children().for_each(|child| collect_columns(child, columns));
 }

@@ -149,7 +149,7 @@ fn reads_recursion(query: &QueryPlan, operator: &RelationalOperator) -> bool {
         }
         _ => false,
     };
-    is_own || operator.inputs().into_iter().any(|input| reads_recursion(query, input))
+    is_own || operator.inputs().any(|input| reads_recursion(query, input))
 }
 
 /// Whether the value at an index stands where it is asked for by some rows only.
@@ -176,7 +176,7 @@ fn count_all_reads(query: &QueryPlan, index: usize) -> usize {
 fn count_reads(operator: &RelationalOperator, index: usize) -> usize {
     let own =
         matches!(operator, RelationalOperator::CommonScan { query, .. } if query.index == index);
-    let inputs = operator.inputs().into_iter().map(|input| count_reads(input, index));
+    let inputs = operator.inputs().map(|input| count_reads(input, index));
     usize::from(own) + inputs.sum::<usize>()
 }
 
@@ -249,6 +249,9 @@ fn note_read(node: &PlanNode, is_read: &mut [bool]) {
 
 /// Returns the wanted outputs of each common query; `None` for an unread one.
 fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
+    if query.common.is_empty() {
+        return Vec::new();
+    }
     let own = |common: &CommonQuery| match common.form {
         CommonForm::Value => Some(BTreeSet::from([0])),
         CommonForm::Call(_) => Some(BTreeSet::from([0, 1])),
@@ -286,7 +289,7 @@ fn note_needed(
         let own = columns.iter().filter(is_wanted).map(|one| one.position);
         need.get_or_insert_default().extend(own);
     }
-    operator.inputs().into_iter().for_each(|input| note_needed(input, used, needs));
+    operator.inputs().for_each(|input| note_needed(input, used, needs));
 }
 
 /// Reads a common query, of whose columns `needed` are wanted.

@@ -155,7 +155,7 @@ impl<'c> ExpressionLowering<'c> {
             return Ok(());
         }
         let guards = expression.is_guard();
-        for (index, child) in expression.children_mut().into_iter().enumerate() {
+        for (index, child) in expression.children_mut().enumerate() {
             self.take_calls(child, guards && index > 0, calls)?;
         }
         Ok(())

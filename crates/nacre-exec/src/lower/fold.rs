@@ -19,11 +19,15 @@ use crate::value::{ScalarValue, ValueClass};
 /// [`LoweringError::ConstantFails`] for what PostgreSQL refuses to compute while it plans;
 /// [`LoweringError::NotSupported`] for what it computes when the query runs, if a row asks for it.
 pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Option<SqlValue>> {
-    let Some(row) = RowExpression::compile(expression, &mut |_, _| None) else { return Ok(None) };
-    if row.has_inputs() {
-        return Ok(None);
-    }
-    let value = row.evaluate(&|_| ScalarValue::Null(ValueClass::Bool));
+    let value = match &expression.kind {
+        ScalarKind::Column(_) => return Ok(None),
+        ScalarKind::Constant(value) => Ok(value.0.clone()),
+        _ => {
+            let row = RowExpression::compile(expression, &mut |_, _| None);
+            let Some(row) = row.filter(|row| !row.has_inputs()) else { return Ok(None) };
+            row.evaluate(&|_| ScalarValue::Null(ValueClass::Bool))
+        }
+    };
     if let Ok(SqlValue::Text(text)) = &value
         && text.len() > CONSTANT_BYTES_MAX as usize
     {
@@ -116,13 +120,13 @@ fn constant_part(expression: &ScalarExpression) -> LoweringResult<ConstantPart> 
 
 /// Whether there are only constants in an expression.
 fn is_of_constants(expression: &ScalarExpression) -> bool {
-    let children = expression.children();
-    match &expression.kind {
+    let mut children = expression.children().peekable();
+    let is_call =
+        matches!(expression.kind, ScalarKind::Operator { .. } | ScalarKind::Function { .. });
+    let is_leaf = !is_call && children.peek().is_none();
+    match expression.kind {
         ScalarKind::Constant(_) => true,
-        ScalarKind::Operator { .. } | ScalarKind::Function { .. } => {
-            children.into_iter().all(is_of_constants)
-        }
-        _ => !children.is_empty() && children.into_iter().all(is_of_constants),
+        _ => !is_leaf && children.all(is_of_constants),
     }
 }
 
@@ -159,7 +163,7 @@ pub(super) fn check_constants(expression: &ScalarExpression) -> LoweringResult<(
             }
             otherwise.iter().try_for_each(|last| check_constants(last))
         }
-        _ => expression.children().into_iter().try_for_each(check_constants),
+        _ => expression.children().try_for_each(check_constants),
     }
 }
 

@@ -52,7 +52,7 @@ fn collect_outputs(operator: &RelationalOperator, into: &mut HashSet<ColumnId>) 
         RelationalOperator::Join { variant, left, .. } if !variant.has_right() => {
             collect_outputs(left, into);
         }
-        _ => operator.inputs().into_iter().for_each(|input| collect_outputs(input, into)),
+        _ => operator.inputs().for_each(|input| collect_outputs(input, into)),
     }
 }
 

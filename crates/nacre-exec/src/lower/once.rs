@@ -98,7 +98,7 @@ pub(super) fn has_value(expression: &ScalarExpression, index: usize) -> bool {
 /// Whether an expression has such a value where it is evaluated for some rows only.
 pub(super) fn guards_once(expression: &ScalarExpression) -> bool {
     let guards = expression.is_guard();
-    let mut children = expression.children().into_iter().enumerate();
+    let mut children = expression.children().enumerate();
     children.any(|(index, child)| guards_once(child) || guards && index > 0 && has_once(child))
 }
 

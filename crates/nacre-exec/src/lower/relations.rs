@@ -326,8 +326,7 @@ fn is_above_windows(condition: &ScalarExpression, mut query: &RelationalOperator
 }
 
 fn has_join(operator: &RelationalOperator) -> bool {
-    matches!(operator, RelationalOperator::Join { .. })
-        || operator.inputs().into_iter().any(has_join)
+    matches!(operator, RelationalOperator::Join { .. }) || operator.inputs().any(has_join)
 }
 
 /// Refuses conditions above or of a join that would be decided only for each pair of rows:

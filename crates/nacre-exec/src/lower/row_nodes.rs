@@ -150,7 +150,7 @@ pub(super) fn bounds_of_type(sql_type: SqlType) -> IntBounds {
 fn has_failing_constant(expression: &ScalarExpression) -> bool {
     match fold_constant(expression) {
         Ok(Some(_)) => false,
-        Ok(None) => expression.children().into_iter().any(has_failing_constant),
+        Ok(None) => expression.children().any(has_failing_constant),
         Err(_) => true,
     }
 }

@@ -64,7 +64,9 @@ pub(super) fn lower_scan(
     let stored = relations.stored_relation(relation.id).ok_or_else(|| {
         LoweringError::not_supported(format!("relation {name}, which is no table"))
     })?;
-    let places = stored_places(&stored, relation, scanned, needed)?;
+    let mut read = needed.to_vec();
+    conjuncts.iter().for_each(|conjunct| collect_columns(conjunct, &mut read));
+    let places = stored_places(&stored, relation, scanned, &read, needed)?;
     let conditions = ScannedConditions::of(conjuncts, &places, relations.restricts_scans())?;
     let ScannedConditions { predicates, mut decided, filters } = conditions;
     let mut wanted = needed.to_vec();
@@ -89,16 +91,19 @@ pub(super) fn lower_scan(
     Ok(table)
 }
 
-/// Returns the places in the table of the columns that are stored as their type says.
+/// Returns the places in the table of the columns of `read` that are stored as their type says.
 fn stored_places(
     stored: &StoredRelation,
     relation: &RelationDefinition,
     scanned: &[ScannedColumn],
+    read: &[ColumnId],
     needed: &[ColumnId],
 ) -> LoweringResult<ColumnPlaces> {
     let schema = stored.snapshot.table().schema();
     let mut places = ColumnPlaces::default();
-    for ScannedColumn { position, column } in scanned {
+    for ScannedColumn { position, column } in
+        scanned.iter().filter(|one| read.contains(&one.column))
+    {
         let definition = relation.columns.get(*position);
         let index = stored.columns.get(*position).copied();
         let own = index.and_then(|index| schema.columns.get(index));

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use nacre_types::catalog::TypeOid;
+use nacre_types::catalog::{OidIndex, TypeOid};
 
 /// The rows, ordered by OID; the first line names the columns.
 const TABLE: &str = include_str!("pg_proc.tsv");
@@ -125,6 +125,7 @@ fn parse_kind(kind: &str, aggregate: &str, direct: &str) -> Option<FunctionKind>
 struct FunctionTable {
     /// Ordered by OID.
     entries: Vec<FunctionEntry>,
+    by_oid: OidIndex,
     by_name: HashMap<&'static str, Vec<u32>>,
 }
 
@@ -136,7 +137,8 @@ static FUNCTIONS: LazyLock<FunctionTable> = LazyLock::new(|| {
     for (index, entry) in (0..).zip(&entries) {
         by_name.entry(entry.name).or_default().push(index);
     }
-    FunctionTable { entries, by_name }
+    let by_oid = OidIndex::new(entries.iter().map(|entry| entry.oid));
+    FunctionTable { entries, by_oid, by_name }
 });
 
 /// Returns all functions, ordered by OID.
@@ -146,8 +148,7 @@ pub fn all_functions() -> &'static [FunctionEntry] {
 
 /// Returns the function with that OID.
 pub fn find_function(oid: u32) -> Option<&'static FunctionEntry> {
-    let entries = all_functions();
-    entries.binary_search_by_key(&oid, |entry| entry.oid).ok().map(|index| &entries[index])
+    FUNCTIONS.by_oid.find(oid).and_then(|index| FUNCTIONS.entries.get(index))
 }
 
 /// Returns the functions of that name, ordered by OID.
@@ -179,6 +180,10 @@ mod tests {
         let round: Vec<u32> = functions_named("round").map(|entry| entry.oid).collect();
         assert_eq!(round, [1342, 1707, 1708]);
         assert_eq!(find_function(1342).map(|entry| entry.name), Some("round"));
+        for entry in all_functions() {
+            assert_eq!(find_function(entry.oid), Some(entry));
+        }
+        assert_eq!((find_function(0), find_function(u32::MAX)), (None, None));
         assert_eq!(functions_named("no such").count(), 0);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use nacre_types::catalog::TypeOid;
+use nacre_types::catalog::{OidIndex, TypeOid};
 
 /// The rows, ordered by OID; the first line names the columns.
 const TABLE: &str = include_str!("pg_operator.tsv");
@@ -52,6 +52,7 @@ impl OperatorEntry {
 struct OperatorTable {
     /// Ordered by OID.
     entries: Vec<OperatorEntry>,
+    by_oid: OidIndex,
     by_name: HashMap<&'static str, Vec<u32>>,
 }
 
@@ -63,7 +64,8 @@ static OPERATORS: LazyLock<OperatorTable> = LazyLock::new(|| {
     for (index, entry) in (0..).zip(&entries) {
         by_name.entry(entry.name).or_default().push(index);
     }
-    OperatorTable { entries, by_name }
+    let by_oid = OidIndex::new(entries.iter().map(|entry| entry.oid));
+    OperatorTable { entries, by_oid, by_name }
 });
 
 /// Returns all operators, ordered by OID.
@@ -73,8 +75,7 @@ pub fn all_operators() -> &'static [OperatorEntry] {
 
 /// Returns the operator with that OID.
 pub fn find_operator(oid: u32) -> Option<&'static OperatorEntry> {
-    let entries = all_operators();
-    entries.binary_search_by_key(&oid, |entry| entry.oid).ok().map(|index| &entries[index])
+    OPERATORS.by_oid.find(oid).and_then(|index| OPERATORS.entries.get(index))
 }
 
 /// Returns the operators of that name, ordered by OID. `!=` is another name of `<>`.

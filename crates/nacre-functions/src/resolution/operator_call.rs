@@ -23,15 +23,33 @@ pub enum OperatorCallError {
     Ambiguous,
 }
 
-/// An operator with its operands in an array.
+/// An operator with its operands in an array; one that stands before its only operand has that
+/// twice.
 struct OperatorCandidate {
     entry: &'static OperatorEntry,
-    operands: Vec<TypeOid>,
+    operands: [TypeOid; 2],
+}
+
+impl OperatorCandidate {
+    fn new(entry: &'static OperatorEntry) -> Self {
+        Self { entry, operands: [entry.left.unwrap_or(entry.right), entry.right] }
+    }
+
+    /// Whether the operands are those of the operator. A literal beside an operand of a known type
+    /// is first taken as that type.
+    fn is_exact(&self, operands: &[TypeOid]) -> bool {
+        match operands {
+            [TypeOid::UNKNOWN, known] | [known, TypeOid::UNKNOWN] => {
+                self.operands == [*known, *known]
+            }
+            _ => self.parameters() == operands,
+        }
+    }
 }
 
 impl CallCandidate for OperatorCandidate {
     fn parameters(&self) -> &[TypeOid] {
-        &self.operands
+        if self.entry.left.is_some() { &self.operands } else { &self.operands[1..] }
     }
 }
 
@@ -49,43 +67,25 @@ pub fn resolve_operator(
     name: &str,
     operands: &[TypeOid],
 ) -> Result<ResolvedOperator, OperatorCallError> {
-    let candidates: Vec<OperatorCandidate> = operators_named(name)
-        .filter(|entry| entry.left.is_some() == (operands.len() == 2))
-        .map(|entry| {
-            let operands = entry.left.into_iter().chain([entry.right]).collect();
-            OperatorCandidate { entry, operands }
-        })
-        .collect();
-    if candidates.is_empty() {
-        return Err(OperatorCallError::NotFound);
-    }
-    let wanted = exact_operands(operands);
-    let exact = candidates.iter().position(|candidate| candidate.operands == wanted);
-    let chosen = match exact {
-        Some(index) => CandidateChoice::One(candidates.into_iter().nth(index)),
-        None => match choose_candidate(operands, candidates) {
-            CandidateChoice::One(one) => CandidateChoice::One(Some(one)),
-            CandidateChoice::None => CandidateChoice::None,
-            CandidateChoice::Ambiguous => CandidateChoice::Ambiguous,
-        },
+    // Most calls are exact: only others need a list of what the name may mean.
+    let candidates = || {
+        operators_named(name)
+            .filter(|entry| entry.left.is_some() == (operands.len() == 2))
+            .map(OperatorCandidate::new)
+    };
+    let chosen = match candidates().find(|candidate| candidate.is_exact(operands)) {
+        Some(exact) => CandidateChoice::One(exact),
+        None => choose_candidate(operands, candidates().collect()),
     };
     match chosen {
-        CandidateChoice::One(Some(OperatorCandidate { entry, operands: parameters })) => {
-            let resolved = resolve_polymorphic(&parameters, operands, entry.result);
+        CandidateChoice::One(chosen) => {
+            let entry = chosen.entry;
+            let resolved = resolve_polymorphic(chosen.parameters(), operands, entry.result);
             let (operands, result) = resolved.map_err(|_| OperatorCallError::NotFound)?;
             Ok(ResolvedOperator { entry, operands, result })
         }
-        CandidateChoice::One(None) | CandidateChoice::None => Err(OperatorCallError::NotFound),
+        CandidateChoice::None => Err(OperatorCallError::NotFound),
         CandidateChoice::Ambiguous => Err(OperatorCallError::Ambiguous),
-    }
-}
-
-/// A literal beside an operand of a known type is first taken as that type.
-fn exact_operands(operands: &[TypeOid]) -> Vec<TypeOid> {
-    match operands {
-        [TypeOid::UNKNOWN, right] => vec![*right, *right],
-        [left, TypeOid::UNKNOWN] => vec![*left, *left],
-        _ => operands.to_vec(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Columns of a query by identity.
 
+use std::sync::Arc;
+
 use nacre_types::SqlType;
 
 use crate::definition::RelationId;
@@ -12,7 +14,7 @@ pub struct ColumnId(pub u32);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryColumn {
     /// For people; not unique.
-    pub name: String,
+    pub name: Arc<str>,
     pub sql_type: SqlType,
     pub is_nullable: bool,
     pub source: ColumnSource,
@@ -41,6 +43,11 @@ impl QueryColumns {
         let id = ColumnId(self.0.len() as u32);
         self.0.push(column);
         id
+    }
+
+    /// Makes room for so many more.
+    pub(crate) fn reserve(&mut self, count: usize) {
+        self.0.reserve(count);
     }
 
     /// Returns how many there are.

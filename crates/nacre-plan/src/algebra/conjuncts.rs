@@ -100,12 +100,17 @@ pub(crate) fn without_conditions(
 /// Expressions of a condition that is looked at below computed columns.
 const CONDITION_EXPRESSIONS_MAX: usize = 1_000;
 
+/// Whether a condition is small enough for what it is before columns are computed.
+pub(crate) fn is_small_before(condition: &ScalarExpression, columns: &[ComputedColumn]) -> bool {
+    condition.count_replaced(columns) <= CONDITION_EXPRESSIONS_MAX
+}
+
 /// Returns what a condition is before columns are computed; `None` if that is too large.
 pub(crate) fn before_computed(
     condition: &ScalarExpression,
     columns: &[ComputedColumn],
 ) -> Option<ScalarExpression> {
-    if condition.count_replaced(columns) > CONDITION_EXPRESSIONS_MAX {
+    if !is_small_before(condition, columns) {
         return None;
     }
     let mut condition = condition.clone();
@@ -135,7 +140,7 @@ fn collect_columns(expression: &ScalarExpression, into: &mut BTreeSet<ColumnId>)
     if let ScalarKind::Column(column) = expression.kind {
         into.insert(column);
     }
-    expression.children().into_iter().for_each(|child| collect_columns(child, into));
+    expression.children().for_each(|child| collect_columns(child, into));
 }
 
 /// Whether an expression has a column.

@@ -19,14 +19,14 @@ impl RelationalOperator {
     /// on.
     pub fn collect_made_columns(&self, into: &mut HashSet<ColumnId>) {
         into.extend(self.own_columns());
-        self.inputs().into_iter().for_each(|input| input.collect_made_columns(into));
+        self.inputs().for_each(|input| input.collect_made_columns(into));
     }
 
     /// Adds the columns that expressions, keys and inputs of set operations here and below name.
     pub fn collect_used_columns(&self, into: &mut HashSet<ColumnId>) {
         self.expressions().into_iter().for_each(|one| one.collect_columns(into));
         into.extend(self.input_keys());
-        self.inputs().into_iter().for_each(|input| input.collect_used_columns(into));
+        self.inputs().for_each(|input| input.collect_used_columns(into));
     }
 
     /// Returns the columns of its inputs that this operator names beside its expressions.
@@ -52,6 +52,6 @@ impl ScalarExpression {
             ScalarKind::Subquery(subquery) => into.extend(subquery.root.free_columns()),
             _ => {}
         }
-        self.children().into_iter().for_each(|child| child.collect_columns(into));
+        self.children().for_each(|child| child.collect_columns(into));
     }
 }

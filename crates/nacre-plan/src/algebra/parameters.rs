@@ -67,7 +67,7 @@ pub(crate) fn without_elements(
 
 fn fill_operator(operator: &mut RelationalOperator, values: &[SqlValue]) -> Result<(), BindError> {
     operator.expressions_mut().into_iter().try_for_each(|one| fill_expression(one, values))?;
-    operator.inputs_mut().into_iter().try_for_each(|input| fill_operator(input, values))
+    operator.inputs_mut().try_for_each(|input| fill_operator(input, values))
 }
 
 fn fill_expression(
@@ -79,7 +79,7 @@ fn fill_expression(
         expression.kind = ScalarKind::Constant(ConstantValue(value));
     }
     let array = array_parameter(expression);
-    expression.children_mut().into_iter().try_for_each(|one| fill_expression(one, values))?;
+    expression.children_mut().try_for_each(|one| fill_expression(one, values))?;
     let range = expression.range;
     if let Some((number, element)) = array
         && let ScalarKind::Quantified { operand, elements, is_all, .. } = &mut expression.kind

@@ -208,24 +208,24 @@ impl RelationalOperator {
     /// Whether an expression of this operator, or of one below, is so.
     pub fn any_expression(&self, is_so: &dyn Fn(&ScalarExpression) -> bool) -> bool {
         self.expressions().into_iter().any(|own| own.any(is_so))
-            || self.inputs().into_iter().any(|input| input.any_expression(is_so))
+            || self.inputs().any(|input| input.any_expression(is_so))
     }
 
     /// Returns how many expressions and columns there are here and below.
     pub fn size(&self) -> usize {
         let expressions = self.expressions().into_iter().map(ScalarExpression::count);
-        let inputs = self.inputs().into_iter().map(Self::size);
+        let inputs = self.inputs().map(Self::size);
         1 + self.own_columns().len() + expressions.chain(inputs).sum::<usize>()
     }
 
     /// Returns the operators whose rows this one reads, from left to right.
-    pub fn inputs(&self) -> Vec<&Self> {
-        match self {
+    pub fn inputs(&self) -> impl Iterator<Item = &Self> {
+        let (left, right, others): (Option<&Self>, Option<&Self>, &[SetInput]) = match self {
             Self::SingleRow
             | Self::Values { .. }
             | Self::Series { .. }
             | Self::Scan { .. }
-            | Self::CommonScan { .. } => Vec::new(),
+            | Self::CommonScan { .. } => (None, None, &[]),
             Self::Filter { input, .. }
             | Self::Sample { input, .. }
             | Self::Compute { input, .. }
@@ -234,20 +234,22 @@ impl RelationalOperator {
             | Self::Window { input, .. }
             | Self::GroupingSets { input, .. }
             | Self::Sort { input, .. }
-            | Self::Limit { input, .. } => vec![input],
-            Self::Join { left, right, .. } => vec![left, right],
-            Self::SetOperation { inputs, .. } => inputs.iter().map(|one| &one.operator).collect(),
-        }
+            | Self::Limit { input, .. } => (Some(input), None, &[]),
+            Self::Join { left, right, .. } => (Some(left), Some(right), &[]),
+            Self::SetOperation { inputs, .. } => (None, None, inputs),
+        };
+        left.into_iter().chain(right).chain(others.iter().map(|one| &one.operator))
     }
 
     /// As [`Self::inputs`], to be changed.
-    pub fn inputs_mut(&mut self) -> Vec<&mut Self> {
-        match self {
+    pub fn inputs_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        type OneInput<'i> = Option<&'i mut RelationalOperator>;
+        let (left, right, others): (OneInput<'_>, OneInput<'_>, &mut [SetInput]) = match self {
             Self::SingleRow
             | Self::Values { .. }
             | Self::Series { .. }
             | Self::Scan { .. }
-            | Self::CommonScan { .. } => Vec::new(),
+            | Self::CommonScan { .. } => (None, None, &mut []),
             Self::Filter { input, .. }
             | Self::Sample { input, .. }
             | Self::Compute { input, .. }
@@ -256,12 +258,11 @@ impl RelationalOperator {
             | Self::Window { input, .. }
             | Self::GroupingSets { input, .. }
             | Self::Sort { input, .. }
-            | Self::Limit { input, .. } => vec![input],
-            Self::Join { left, right, .. } => vec![left, right],
-            Self::SetOperation { inputs, .. } => {
-                inputs.iter_mut().map(|one| &mut one.operator).collect()
-            }
-        }
+            | Self::Limit { input, .. } => (Some(input), None, &mut []),
+            Self::Join { left, right, .. } => (Some(left), Some(right), &mut []),
+            Self::SetOperation { inputs, .. } => (None, None, inputs),
+        };
+        left.into_iter().chain(right).chain(others.iter_mut().map(|one| &mut one.operator))
     }
 
     /// Returns the columns that this operator adds to those of its inputs.

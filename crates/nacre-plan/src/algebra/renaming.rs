@@ -76,7 +76,7 @@ impl RelationalOperator {
             | Self::Limit { .. } => {}
         }
         self.expressions_mut().into_iter().for_each(|one| one.rename(renaming));
-        self.inputs_mut().into_iter().for_each(|input| input.rename(renaming));
+        self.inputs_mut().for_each(|input| input.rename(renaming));
     }
 }
 
@@ -90,7 +90,7 @@ impl ScalarExpression {
         match found {
             Some(found) => found.value.count(),
             None => {
-                let children = self.children().into_iter();
+                let children = self.children();
                 let counts = children.map(|child| child.count_replaced(replacements));
                 counts.fold(1, usize::saturating_add)
             }
@@ -105,7 +105,7 @@ impl ScalarExpression {
             *self = found.value.clone();
             return;
         }
-        self.children_mut().into_iter().for_each(|child| child.replace_columns(replacements));
+        self.children_mut().for_each(|child| child.replace_columns(replacements));
     }
 
     /// Renames the columns of an expression, and those that a query within it has.
@@ -117,6 +117,6 @@ impl ScalarExpression {
             ScalarKind::Subquery(subquery) => subquery.root.rename(renaming),
             _ => {}
         }
-        self.children_mut().into_iter().for_each(|child| child.rename(renaming));
+        self.children_mut().for_each(|child| child.rename(renaming));
     }
 }

@@ -1,6 +1,7 @@
 //! Expressions with types.
 
 use std::mem::discriminant;
+use std::slice::{from_mut, from_ref};
 
 use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, OperatorEntry};
 use nacre_functions::coercion::CoercionPathway;
@@ -214,13 +215,14 @@ impl ScalarExpression {
     }
 
     /// Returns the expressions that this one is made of, in the order in which they are written.
-    pub fn children(&self) -> Vec<&Self> {
-        match &self.kind {
+    pub fn children(&self) -> impl Iterator<Item = &Self> {
+        // Passes ask for them at each node: the kinds that are there most need no list.
+        let (first, all, others): (Option<&Self>, &[Self], Vec<&Self>) = match &self.kind {
             ScalarKind::Column(_)
             | ScalarKind::Constant(_)
             | ScalarKind::UnknownLiteral(_)
             | ScalarKind::Once(_)
-            | ScalarKind::Parameter(_) => Vec::new(),
+            | ScalarKind::Parameter(_) => (None, &[], Vec::new()),
             ScalarKind::Operator { operands: all, .. }
             | ScalarKind::Function { arguments: all, .. }
             | ScalarKind::Call { arguments: all, .. }
@@ -230,37 +232,40 @@ impl ScalarExpression {
             | ScalarKind::And(all)
             | ScalarKind::Or(all)
             | ScalarKind::Grouping(all)
-            | ScalarKind::Coalesce(all) => all.iter().collect(),
-            ScalarKind::OnlyValue { value, count } => vec![value, count],
+            | ScalarKind::Coalesce(all) => (None, all, Vec::new()),
+            ScalarKind::OnlyValue { value, count } => (Some(value), from_ref(count), Vec::new()),
             ScalarKind::Cast { operand, .. }
             | ScalarKind::Proven(operand)
             | ScalarKind::Not(operand)
             | ScalarKind::IsNull(operand)
-            | ScalarKind::IsTruth { operand, .. } => vec![operand],
+            | ScalarKind::IsTruth { operand, .. } => (Some(operand), &[], Vec::new()),
             ScalarKind::Quantified { operand, elements, .. } => {
-                std::iter::once(&**operand).chain(elements).collect()
+                (Some(operand), elements, Vec::new())
             }
             ScalarKind::Case { arms, otherwise } => {
                 let arms = arms.iter().flat_map(|arm| [&arm.condition, &arm.result]);
-                arms.chain(otherwise.as_deref()).collect()
+                (None, &[], arms.chain(otherwise.as_deref()).collect())
             }
-            ScalarKind::Aggregate(call) => call.expressions(),
+            ScalarKind::Aggregate(call) => (None, &[], call.expressions()),
             ScalarKind::Subquery(subquery) => match &subquery.form {
-                SubqueryForm::Any(test) => vec![test],
-                SubqueryForm::Exists | SubqueryForm::Scalar(_) => Vec::new(),
+                SubqueryForm::Any(test) => (Some(test), &[], Vec::new()),
+                SubqueryForm::Exists | SubqueryForm::Scalar(_) => (None, &[], Vec::new()),
             },
-            ScalarKind::Window { call, .. } => call.expressions(),
-        }
+            ScalarKind::Window { call, .. } => (None, &[], call.expressions()),
+        };
+        first.into_iter().chain(all).chain(others)
     }
 
     /// As [`Self::children`], to be changed.
-    pub fn children_mut(&mut self) -> Vec<&mut Self> {
-        match &mut self.kind {
+    pub fn children_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        let (first, all, others): (Option<&mut Self>, &mut [Self], Vec<&mut Self>) = match &mut self
+            .kind
+        {
             ScalarKind::Column(_)
             | ScalarKind::Constant(_)
             | ScalarKind::UnknownLiteral(_)
             | ScalarKind::Once(_)
-            | ScalarKind::Parameter(_) => Vec::new(),
+            | ScalarKind::Parameter(_) => (None, &mut [], Vec::new()),
             ScalarKind::Operator { operands: all, .. }
             | ScalarKind::Function { arguments: all, .. }
             | ScalarKind::Call { arguments: all, .. }
@@ -270,27 +275,28 @@ impl ScalarExpression {
             | ScalarKind::And(all)
             | ScalarKind::Or(all)
             | ScalarKind::Grouping(all)
-            | ScalarKind::Coalesce(all) => all.iter_mut().collect(),
-            ScalarKind::OnlyValue { value, count } => vec![value, count],
+            | ScalarKind::Coalesce(all) => (None, all, Vec::new()),
+            ScalarKind::OnlyValue { value, count } => (Some(value), from_mut(count), Vec::new()),
             ScalarKind::Cast { operand, .. }
             | ScalarKind::Proven(operand)
             | ScalarKind::Not(operand)
             | ScalarKind::IsNull(operand)
-            | ScalarKind::IsTruth { operand, .. } => vec![operand],
+            | ScalarKind::IsTruth { operand, .. } => (Some(operand), &mut [], Vec::new()),
             ScalarKind::Quantified { operand, elements, .. } => {
-                std::iter::once(&mut **operand).chain(elements).collect()
+                (Some(operand), elements, Vec::new())
             }
             ScalarKind::Case { arms, otherwise } => {
                 let arms = arms.iter_mut().flat_map(|arm| [&mut arm.condition, &mut arm.result]);
-                arms.chain(otherwise.as_deref_mut()).collect()
+                (None, &mut [], arms.chain(otherwise.as_deref_mut()).collect())
             }
-            ScalarKind::Aggregate(call) => call.expressions_mut(),
+            ScalarKind::Aggregate(call) => (None, &mut [], call.expressions_mut()),
             ScalarKind::Subquery(subquery) => match &mut subquery.form {
-                SubqueryForm::Any(test) => vec![test],
-                SubqueryForm::Exists | SubqueryForm::Scalar(_) => Vec::new(),
+                SubqueryForm::Any(test) => (Some(test), &mut [], Vec::new()),
+                SubqueryForm::Exists | SubqueryForm::Scalar(_) => (None, &mut [], Vec::new()),
             },
-            ScalarKind::Window { call, .. } => call.expressions_mut(),
-        }
+            ScalarKind::Window { call, .. } => (None, &mut [], call.expressions_mut()),
+        };
+        first.into_iter().chain(all).chain(others)
     }
 
     /// Returns how many expressions there are in this one, itself included.
@@ -299,7 +305,7 @@ impl ScalarExpression {
             ScalarKind::Subquery(subquery) => subquery.root.size(),
             _ => 1,
         };
-        own + self.children().into_iter().map(Self::count).sum::<usize>()
+        own + self.children().map(Self::count).sum::<usize>()
     }
 
     /// Whether it evaluates its second part and those behind it for some rows only.
@@ -332,6 +338,6 @@ impl ScalarExpression {
 
     /// Whether this expression or one inside of it is so.
     pub fn any(&self, is_so: &dyn Fn(&Self) -> bool) -> bool {
-        is_so(self) || self.children().into_iter().any(|child| child.any(is_so))
+        is_so(self) || self.children().any(|child| child.any(is_so))
     }
 }

@@ -107,7 +107,7 @@ impl<'s> Aggregation<'s> {
                 if let ScalarKind::Subquery(subquery) = &mut expression.kind {
                     self.collect_in_query(&mut subquery.root, binder)?;
                 }
-                let mut children = expression.children_mut().into_iter();
+                let mut children = expression.children_mut();
                 children.try_for_each(|child| self.collect(child, binder))
             }
         }
@@ -189,7 +189,7 @@ impl<'s> Aggregation<'s> {
     fn set_column(&mut self, binder: &mut Binder<'_>) -> ColumnId {
         *self.set_column.get_or_insert_with(|| {
             binder.columns.add(QueryColumn {
-                name: "grouping set".to_owned(),
+                name: "grouping set".into(),
                 sql_type: SqlType::INTEGER,
                 is_nullable: false,
                 source: ColumnSource::Computed,
@@ -329,5 +329,5 @@ fn collect_outer(
         }
         open.extend(expression.children());
     }
-    operator.inputs().into_iter().for_each(|input| collect_outer(input, free, into));
+    operator.inputs().for_each(|input| collect_outer(input, free, into));
 }

@@ -319,7 +319,7 @@ impl Binder<'_> {
             let (name, sql_type) = (definition.name.clone(), definition.sql_type);
             let column = self.columns.add(definition);
             columns.push(ScannedColumn { position, column });
-            outputs.push(OutputColumn { name, column: output, sql_type });
+            outputs.push(OutputColumn { name: name.to_string(), column: output, sql_type });
             renaming.insert(output, column);
         }
         let query = CommonReference {

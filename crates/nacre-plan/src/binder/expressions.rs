@@ -1,9 +1,9 @@
 //! Expressions, one kind after the other.
 
+use std::borrow::Cow;
+
 use nacre_syntax::SourceRange;
-use nacre_syntax::{
-    ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink, SqlName,
-};
+use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink};
 use nacre_types::SqlType;
 
 use super::literals::negated_number;
@@ -243,10 +243,10 @@ impl Binder<'_> {
         scope: &Scope,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        let mut names: Vec<SqlName> = vec![path.name.clone()];
+        let mut names = Cow::Borrowed(std::slice::from_ref(&path.name));
         for step in &path.steps {
             match step {
-                IndirectionStep::Field(name) => names.push(name.clone()),
+                IndirectionStep::Field(name) => names.to_mut().push(name.clone()),
                 _ => return Err(BindError::not_supported("this kind of expression", range)),
             }
         }
@@ -258,12 +258,15 @@ impl Binder<'_> {
             _ => scope.column_of(qualifier, name, range),
         };
         let own = find(scope);
+        if own.is_ok() {
+            return own;
+        }
         let is_elsewhere = |scope: &Scope, error: &BindError| match error.sql_state {
             "42P01" => true,
             "42703" => qualifier.is_empty(),
             // The name of a table may be that of a column further out.
             "0A000" => {
-                qualifier.is_empty() && !scope.columns.iter().any(|one| one.name == name.text)
+                qualifier.is_empty() && !scope.columns.iter().any(|one| *one.name == *name.text)
             }
             _ => false,
         };

@@ -22,11 +22,11 @@ use crate::properties::is_total;
 /// Folds the expressions of a query.
 pub(super) fn fold_decided(operator: &mut RelationalOperator) {
     operator.expressions_mut().into_iter().for_each(fold_expression);
-    operator.inputs_mut().into_iter().for_each(fold_decided);
+    operator.inputs_mut().for_each(fold_decided);
 }
 
 fn fold_expression(expression: &mut ScalarExpression) {
-    expression.children_mut().into_iter().for_each(fold_expression);
+    expression.children_mut().for_each(fold_expression);
     fold_case(expression);
     if let Some(value) = decided_value(expression).or_else(|| first_value(expression)) {
         expression.kind = ScalarKind::Constant(ConstantValue(value));
@@ -75,11 +75,10 @@ fn first_value(expression: &ScalarExpression) -> Option<SqlValue> {
 /// may have casts. PostgreSQL has computed other constants before, and raised the errors of these:
 /// of AND and OR those in front, else all.
 pub(super) fn decided_value(expression: &ScalarExpression) -> Option<SqlValue> {
-    let children = expression.children();
     let null_decides = || {
-        let has_null = children.iter().any(|child| constant_of(child) == Some(&SqlValue::Null));
-        let fails = |one: &&ScalarExpression| constant_of(one).is_none() && may_fail_at_once(one);
-        has_null && !children.iter().any(fails)
+        let is_null = |child: &ScalarExpression| constant_of(child) == Some(&SqlValue::Null);
+        let fails = |one: &ScalarExpression| constant_of(one).is_none() && may_fail_at_once(one);
+        expression.children().any(is_null) && !expression.children().any(fails)
     };
     match &expression.kind {
         ScalarKind::And(operands) => decided_junction(operands, false),
@@ -90,7 +89,7 @@ pub(super) fn decided_value(expression: &ScalarExpression) -> Option<SqlValue> {
         },
         ScalarKind::IsNull(operand) => Some(SqlValue::Boolean(constant_of(operand)?.is_null())),
         ScalarKind::Operator { operator, .. } => {
-            (is_strict(operator.function) && null_decides()).then_some(SqlValue::Null)
+            (null_decides() && is_strict(operator.function)).then_some(SqlValue::Null)
         }
         ScalarKind::Function { function, .. } => {
             (function.is_strict && null_decides()).then_some(SqlValue::Null)

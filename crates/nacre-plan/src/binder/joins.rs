@@ -112,7 +112,7 @@ impl Binder<'_> {
                 name.range,
             )?);
             let value = self.merge(variant, own, other)?;
-            merged.push(ScopeColumn { name: name.text.clone(), value });
+            merged.push(ScopeColumn { name: name.text.as_str().into(), value });
         }
         if variant.keeps_right() {
             self.make_nullable(&left_scope);
@@ -130,7 +130,7 @@ impl Binder<'_> {
             }
             _ => all_of(equalities, link.range),
         };
-        let is_merged = |column: &ScopeColumn| names.iter().any(|name| name.text == column.name);
+        let is_merged = |column: &ScopeColumn| names.iter().any(|name| *name.text == *column.name);
         scope.columns.retain(|column| !is_merged(column));
         if let JoinCondition::Using(_, Some(alias)) = &link.condition {
             let merged = Scope::of_table(alias, merged.clone());
@@ -249,7 +249,7 @@ fn under_alias(scope: Scope, alias: &TableAlias, range: SourceRange) -> Result<S
     require_columns("join expression", name, scope.columns.len(), &alias.columns, range)?;
     let mut columns = scope.columns;
     for (column, renamed) in columns.iter_mut().zip(&alias.columns) {
-        column.name.clone_from(&renamed.text);
+        column.name = renamed.text.as_str().into();
     }
     let is_working = scope.tables.iter().any(|table| table.is_working);
     let inner = scope.tables.into_iter().map(|table| table.name);
@@ -264,7 +264,7 @@ fn common_names(left: &Scope, right: &Scope, range: SourceRange) -> Vec<SqlName>
     let is_common =
         |column: &&ScopeColumn| right.columns.iter().any(|other| other.name == column.name);
     let common = left.columns.iter().filter(is_common);
-    common.map(|column| SqlName { text: column.name.clone(), range }).collect()
+    common.map(|column| SqlName { text: column.name.to_string(), range }).collect()
 }
 
 /// Returns the column of that name of a side of a join.
@@ -273,7 +273,7 @@ fn column_of_side(
     name: &SqlName,
     side: &str,
 ) -> Result<ScalarExpression, BindError> {
-    let mut found = scope.columns.iter().filter(|column| column.name == name.text);
+    let mut found = scope.columns.iter().filter(|column| *column.name == *name.text);
     match (found.next(), found.next()) {
         (Some(column), None) => Ok(column.expression(name.range)),
         (Some(_), Some(_)) => {

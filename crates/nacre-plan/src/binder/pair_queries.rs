@@ -252,7 +252,7 @@ pub(super) fn ask_for_parts(expression: &mut ScalarExpression) {
         _ => (false, None),
     };
     let Some(inputs) = subquery.and_then(|subquery| fallible_parts(subquery)) else {
-        return expression.children_mut().into_iter().for_each(ask_for_parts);
+        return expression.children_mut().for_each(ask_for_parts);
     };
     let boolean = |kind| ScalarExpression::new(kind, SqlType::BOOLEAN, expression.range);
     let part = |input: SetInput| {

@@ -37,7 +37,7 @@ impl Binder<'_> {
     pub(super) fn proven(&self, expression: ScalarExpression) -> ScalarExpression {
         let Some(limit) = range_of_type(expression.sql_type.oid()) else { return expression };
         let is_safe = has_columns_or_calls(&expression)
-            && expression.children().into_iter().all(|one| never_fails(one) || counts_rows(one))
+            && expression.children().all(|one| never_fails(one) || counts_rows(one))
             && self.result_range(&expression).is_some_and(|range| range.is_within(limit));
         if !is_safe {
             return expression;

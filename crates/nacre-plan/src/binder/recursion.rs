@@ -303,12 +303,12 @@ pub(super) fn block_of_operands(
 pub(super) fn reads_open_recursion(operator: &RelationalOperator) -> bool {
     let is_open = matches!(operator, RelationalOperator::CommonScan { query, .. }
         if query.index >= OPEN_REFERENCE_MIN);
-    is_open || operator.inputs().into_iter().any(reads_open_recursion)
+    is_open || operator.inputs().any(reads_open_recursion)
 }
 
 fn reads(operator: &RelationalOperator, index: usize) -> bool {
     matches!(operator, RelationalOperator::CommonScan { query, .. } if query.index == index)
-        || operator.inputs().into_iter().any(|input| reads(input, index))
+        || operator.inputs().any(|input| reads(input, index))
 }
 
 fn set_reference(operator: &mut RelationalOperator, from: usize, to: usize) {
@@ -317,7 +317,7 @@ fn set_reference(operator: &mut RelationalOperator, from: usize, to: usize) {
     {
         query.index = to;
     }
-    operator.inputs_mut().into_iter().for_each(|input| set_reference(input, from, to));
+    operator.inputs_mut().for_each(|input| set_reference(input, from, to));
 }
 
 /// Refuses what may not stand behind both sides.

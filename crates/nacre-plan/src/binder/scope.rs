@@ -1,5 +1,7 @@
 //! The columns that names may mean.
 
+use std::sync::Arc;
+
 use nacre_syntax::SourceRange;
 use nacre_syntax::{RelationName, SqlName, TableAlias};
 
@@ -51,7 +53,7 @@ pub(super) struct ScopeTable {
 /// A column by the name that it has in FROM.
 #[derive(Clone, Debug)]
 pub(super) struct ScopeColumn {
-    pub(super) name: String,
+    pub(super) name: Arc<str>,
     /// The column of a table, or what a join merges of two.
     pub(super) value: ScalarExpression,
 }
@@ -83,7 +85,7 @@ impl Scope {
 
     /// Returns the column of that name, of any table.
     pub(super) fn column(&self, name: &SqlName) -> Result<ScalarExpression, BindError> {
-        let mut found = self.columns.iter().filter(|column| column.name == name.text);
+        let mut found = self.columns.iter().filter(|column| *column.name == *name.text);
         match (found.next(), found.next()) {
             (Some(column), None) => Ok(column.expression(name.range)),
             (Some(_), Some(_)) => {
@@ -111,7 +113,7 @@ impl Scope {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let table = self.table(qualifier, range)?;
-        let mut found = table.columns.iter().filter(|column| column.name == name.text);
+        let mut found = table.columns.iter().filter(|column| *column.name == *name.text);
         match (found.next(), found.next()) {
             (Some(column), None) => Ok(column.expression(range)),
             (Some(_), Some(_)) => {
@@ -227,11 +229,14 @@ impl Binder<'_> {
         let alias_name = alias.and_then(|alias| alias.name.as_ref());
         let (named, available) = (alias_name.unwrap_or(name), definition.columns.len());
         require_columns("table", named, available, renamed, range)?;
-        let (mut scanned, mut columns) = (Vec::new(), Vec::new());
+        self.columns.reserve(available);
+        let mut scanned = Vec::with_capacity(available);
+        let mut columns = Vec::with_capacity(available);
         for (position, column) in definition.columns.iter().enumerate() {
-            let own_name = renamed.get(position).map_or(&column.name, |name| &name.text).clone();
+            let own_name = renamed.get(position).map_or(&column.name, |name| &name.text);
+            let own_name: Arc<str> = own_name.as_str().into();
             let id = self.columns.add(QueryColumn {
-                name: own_name.clone(),
+                name: Arc::clone(&own_name),
                 sql_type: column.sql_type,
                 is_nullable: column.is_nullable,
                 source: ColumnSource::Relation { relation: definition.id, position },

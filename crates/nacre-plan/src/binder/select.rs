@@ -208,7 +208,7 @@ impl Binder<'_> {
     /// Adds a column for an expression.
     pub(super) fn add_computed(&mut self, name: &str, value: &ScalarExpression) -> ColumnId {
         self.columns.add(QueryColumn {
-            name: name.to_owned(),
+            name: name.into(),
             sql_type: value.sql_type,
             is_nullable: !is_row_count(value),
             source: if counts_rows(value) {
@@ -340,7 +340,7 @@ fn one_row(range: SourceRange) -> ScalarExpression {
 /// Adds all columns to the SELECT list.
 fn add_all(columns: &[ScopeColumn], range: SourceRange, targets: &mut Vec<BoundTarget>) {
     let target = |column: &ScopeColumn| BoundTarget {
-        name: column.name.clone(),
+        name: column.name.to_string(),
         value: column.expression(range),
     };
     targets.extend(columns.iter().map(target));

@@ -58,7 +58,7 @@ impl Binder<'_> {
         query: &QueryExpression,
     ) -> Result<BoundQuery, BindError> {
         let columns = names.iter().cloned().zip(values.iter().cloned());
-        let columns = columns.map(|(name, value)| ScopeColumn { name, value });
+        let columns = columns.map(|(name, value)| ScopeColumn { name: name.into(), value });
         let scope = Scope { columns: columns.collect(), ..Scope::default() };
         let targets = names.into_iter().zip(values);
         let mut targets: Vec<_> =
@@ -271,7 +271,7 @@ fn computed_value(operator: &RelationalOperator, column: ColumnId) -> Option<&Sc
     {
         return Some(&found.value);
     }
-    operator.inputs().into_iter().find_map(|input| computed_value(input, column))
+    operator.inputs().find_map(|input| computed_value(input, column))
 }
 
 /// Takes computed columns away.
@@ -288,5 +288,5 @@ fn remove_computed(operator: &mut RelationalOperator, removed: &[ColumnId]) {
         }
         return;
     }
-    operator.inputs_mut().into_iter().for_each(|input| remove_computed(input, removed));
+    operator.inputs_mut().for_each(|input| remove_computed(input, removed));
 }

@@ -84,7 +84,7 @@ pub(super) fn has_sets(expression: &ScalarExpression) -> bool {
 
 /// Returns how deep functions of sets are nested.
 fn set_depth(expression: &ScalarExpression) -> usize {
-    let inner = expression.children().into_iter().map(set_depth).max().unwrap_or(0);
+    let inner = expression.children().map(set_depth).max().unwrap_or(0);
     inner + usize::from(is_set(expression))
 }
 

@@ -140,7 +140,7 @@ impl Binder<'_> {
         for (position, output) in shared.outputs.iter().enumerate() {
             let computed = self.columns.get(output.column);
             let column = QueryColumn {
-                name: output.name.clone(),
+                name: output.name.as_str().into(),
                 sql_type: output.sql_type,
                 is_nullable: computed.is_none_or(|column| column.is_nullable),
                 source: computed.map_or(ColumnSource::Computed, |column| column.source),

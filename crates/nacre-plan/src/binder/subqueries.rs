@@ -328,7 +328,7 @@ pub(super) fn as_table(
         let renamed = names.iter().find_map(|names| names.get(position));
         let value = ScalarKind::Column(output.column);
         ScopeColumn {
-            name: renamed.map_or(output.name, |name| name.text.clone()),
+            name: renamed.map_or(output.name, |name| name.text.clone()).into(),
             value: ScalarExpression::new(value, output.sql_type, range),
         }
     };

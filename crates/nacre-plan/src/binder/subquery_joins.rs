@@ -193,7 +193,7 @@ impl Binder<'_> {
         }
         let guards = expression.is_guard();
         let is_guarded = is_guarded || decided_value(expression).is_some();
-        for (index, child) in expression.children_mut().into_iter().enumerate() {
+        for (index, child) in expression.children_mut().enumerate() {
             self.join_within(child, is_guarded || (guards && index > 0), joins)?;
         }
         let ScalarKind::Subquery(subquery) = &expression.kind else { return Ok(()) };
@@ -419,7 +419,7 @@ impl Binder<'_> {
         joins: &mut [SubqueryJoins; 2],
     ) -> Result<(), BindError> {
         if !matches!(expression.kind, ScalarKind::Subquery(_)) {
-            let mut children = expression.children_mut().into_iter();
+            let mut children = expression.children_mut();
             return children.try_for_each(|child| self.join_to_sides(child, made, joins));
         }
         let mut used = HashSet::new();
@@ -458,7 +458,7 @@ impl Binder<'_> {
         joins: &mut SubqueryJoins,
     ) -> ColumnId {
         let column = self.columns.add(QueryColumn {
-            name: "exists".to_owned(),
+            name: "exists".into(),
             sql_type: SqlType::BOOLEAN,
             is_nullable: false,
             source: ColumnSource::Computed,
@@ -515,9 +515,7 @@ impl Binder<'_> {
             ScalarKind::Cast { .. }
             | ScalarKind::Operator { .. }
             | ScalarKind::And(_)
-            | ScalarKind::Not(_) => {
-                expression.children().into_iter().any(|child| self.may_be_null(child))
-            }
+            | ScalarKind::Not(_) => expression.children().any(|child| self.may_be_null(child)),
             _ => true,
         }
     }
@@ -588,7 +586,7 @@ impl SubqueryJoins {
 /// Whether a join may find that a query in an expression has several rows.
 pub(super) fn may_find_more(operator: &RelationalOperator) -> bool {
     matches!(operator, RelationalOperator::Join { variant: JoinVariant::Single, .. })
-        || operator.inputs().into_iter().any(may_find_more)
+        || operator.inputs().any(may_find_more)
 }
 
 /// Whether a query is within an expression.

@@ -95,13 +95,13 @@ impl Binder<'_> {
         let column = |(position, (column, sql_type)): (usize, &(ColumnId, SqlType))| {
             let default = match position {
                 _ if position == function_columns => "ordinality",
-                0 if function_columns == 1 => &own.text,
+                0 if function_columns == 1 => own.text.as_str(),
                 _ => match self.columns.get(*column) {
-                    Some(column) => &column.name,
-                    None => &name.text,
+                    Some(column) => &*column.name,
+                    None => name.text.as_str(),
                 },
             };
-            let name = renamed.get(position).map_or(default, |name| &name.text).to_owned();
+            let name = renamed.get(position).map_or(default, |name| name.text.as_str()).into();
             let kind = ScalarKind::Column(*column);
             ScopeColumn { name, value: ScalarExpression::new(kind, *sql_type, item.range) }
         };

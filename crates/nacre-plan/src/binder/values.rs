@@ -64,7 +64,7 @@ impl Binder<'_> {
             let value = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
             columns.push(column);
             unified.push(values.into_iter());
-            scope.push(ScopeColumn { name, value });
+            scope.push(ScopeColumn { name: name.into(), value });
         }
         let row = |_: &Vec<ExpressionNode>| unified.iter_mut().filter_map(Iterator::next).collect();
         let rows: Vec<Vec<ScalarExpression>> = rows.iter().map(row).collect();
@@ -150,7 +150,7 @@ impl Binder<'_> {
         query: &QueryExpression,
     ) -> Result<BoundQuery, BindError> {
         let target = |column: &ScopeColumn| BoundTarget {
-            name: column.name.clone(),
+            name: column.name.to_string(),
             value: column.value.clone(),
         };
         let mut targets: Vec<BoundTarget> = scope.columns.iter().map(target).collect();
@@ -181,7 +181,7 @@ impl Binder<'_> {
         if self.columns.len() >= COLUMNS_MAX {
             return Err(self.too_many_columns(range));
         }
-        let (name, source) = (name.to_owned(), ColumnSource::Computed);
+        let (name, source) = (name.into(), ColumnSource::Computed);
         Ok(self.columns.add(QueryColumn { name, sql_type, is_nullable: true, source }))
     }
 }

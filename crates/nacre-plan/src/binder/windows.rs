@@ -114,7 +114,7 @@ fn not_allowed(clause: &str, range: SourceRange) -> BindError {
 fn find_window(expression: &ScalarExpression) -> Option<&ScalarExpression> {
     match expression.kind {
         ScalarKind::Window { .. } => Some(expression),
-        _ => expression.children().into_iter().find_map(find_window),
+        _ => expression.children().find_map(find_window),
     }
 }
 

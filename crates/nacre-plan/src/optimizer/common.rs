@@ -36,8 +36,7 @@ pub(super) fn expected_rows(
 }
 
 fn estimated(operator: &RelationalOperator, estimator: &mut RowEstimator<'_>) -> f64 {
-    let inputs: Vec<f64> =
-        operator.inputs().into_iter().map(|input| estimated(input, estimator)).collect();
+    let inputs: Vec<f64> = operator.inputs().map(|input| estimated(input, estimator)).collect();
     estimator.rows(operator, &inputs)
 }
 
@@ -46,5 +45,5 @@ pub(super) fn set_expected_rows(operator: &mut RelationalOperator, rows: &[f64])
     if let RelationalOperator::CommonScan { query, .. } = operator {
         query.rows_expected = rows.get(query.index).copied();
     }
-    operator.inputs_mut().into_iter().for_each(|input| set_expected_rows(input, rows));
+    operator.inputs_mut().for_each(|input| set_expected_rows(input, rows));
 }

@@ -59,7 +59,7 @@ fn derive_in_leaves(operator: &mut RelationalOperator, range: PlaceRange, origin
         }
         other => {
             let ranges = range.inputs(other);
-            for (input, range) in other.inputs_mut().into_iter().zip(ranges) {
+            for (input, range) in other.inputs_mut().zip(ranges) {
                 derive_below(input, range, origins);
             }
         }
@@ -172,7 +172,7 @@ fn sole_member(condition: &ScalarExpression) -> Option<EquivalenceMember> {
 fn find_sole_member(condition: &ScalarExpression, found: &mut Option<EquivalenceMember>) -> bool {
     match member_of(condition) {
         Some(member) => *found.get_or_insert(member) == member,
-        None => condition.children().into_iter().all(|child| find_sole_member(child, found)),
+        None => condition.children().all(|child| find_sole_member(child, found)),
     }
 }
 

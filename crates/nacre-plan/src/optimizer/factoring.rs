@@ -29,7 +29,7 @@ pub(super) fn factor_conditions(operator: &mut RelationalOperator) {
         } => factor_condition(condition),
         _ => {}
     }
-    operator.inputs_mut().into_iter().for_each(factor_conditions);
+    operator.inputs_mut().for_each(factor_conditions);
 }
 
 fn factor_condition(condition: &mut ScalarExpression) {

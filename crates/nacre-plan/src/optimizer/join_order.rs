@@ -209,7 +209,7 @@ fn add_columns(
     leaf_of: &mut BTreeMap<ColumnId, usize>,
 ) {
     leaf_of.extend(operator.own_columns().into_iter().map(|column| (column, leaf)));
-    operator.inputs().into_iter().for_each(|input| add_columns(input, leaf, leaf_of));
+    operator.inputs().for_each(|input| add_columns(input, leaf, leaf_of));
 }
 
 /// Returns the joins of all leaves of a graph, inputs first.

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use super::null_logic::is_strict_about;
 use crate::algebra::conjuncts::{
-    before_computed, conjunction, has_columns, split_conjunction, with_computed, with_filter,
+    conjunction, has_columns, is_small_before, split_conjunction, with_computed, with_filter,
     without_conditions,
 };
 use crate::algebra::{
@@ -49,10 +49,12 @@ pub(super) fn merge_columns(mut operator: RelationalOperator) -> RelationalOpera
 
 fn merge_into_filter(input: RelationalOperator, condition: ScalarExpression) -> RelationalOperator {
     let (below, raised) = split_columns(input);
-    let Some(merged) = before_computed(&condition, &raised) else {
+    if !is_small_before(&condition, &raised) {
         let input = Box::new(with_computed(below, raised));
         return RelationalOperator::Filter { input, condition };
-    };
+    }
+    let mut merged = condition;
+    merged.replace_columns(&raised);
     let mut conditions = Vec::new();
     split_conjunction(merged, &mut conditions);
     let is_gate = |one: &ScalarExpression| below != RelationalOperator::SingleRow && is_gate(one);

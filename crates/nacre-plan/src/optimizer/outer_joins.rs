@@ -92,7 +92,7 @@ impl OuterJoinPass {
             // Other rows of the inputs matter, too.
             _ => {
                 let ranges = range.inputs(operator);
-                for (input, range) in operator.inputs_mut().into_iter().zip(ranges) {
+                for (input, range) in operator.inputs_mut().zip(ranges) {
                     self.simplify(input, range, &[]);
                 }
             }

@@ -32,7 +32,7 @@ impl ColumnOrigins {
     }
 
     fn add(&mut self, operator: &RelationalOperator) {
-        operator.inputs().into_iter().for_each(|input| self.add(input));
+        operator.inputs().for_each(|input| self.add(input));
         for column in operator.own_columns() {
             self.places.insert(column, self.next);
         }
@@ -53,7 +53,7 @@ impl ColumnOrigins {
             let (start, end) = own.unwrap_or((0, usize::MAX));
             *span = PlaceRange { start: span.start.min(start), end: span.end.max(end) };
         }
-        expression.children().into_iter().for_each(|child| self.extend_span(child, span));
+        expression.children().for_each(|child| self.extend_span(child, span));
     }
 
     /// Whether all columns of an expression come from these places.
@@ -97,7 +97,7 @@ impl PlaceRange {
             start = end;
             own
         };
-        operator.inputs().into_iter().map(own).collect()
+        operator.inputs().map(own).collect()
     }
 
     /// Returns the places of the left and the right input of a join that has these. Counts those of
@@ -109,5 +109,5 @@ impl PlaceRange {
 }
 
 fn operator_count(operator: &RelationalOperator) -> usize {
-    1 + operator.inputs().into_iter().map(operator_count).sum::<usize>()
+    1 + operator.inputs().map(operator_count).sum::<usize>()
 }

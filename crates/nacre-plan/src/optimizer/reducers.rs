@@ -37,8 +37,7 @@ struct ReducerPass<'s> {
 impl ReducerPass<'_> {
     /// Returns the rows that are expected of an operator as it stands.
     fn estimated(&mut self, operator: &RelationalOperator) -> f64 {
-        let inputs: Vec<f64> =
-            operator.inputs().into_iter().map(|input| self.estimated(input)).collect();
+        let inputs: Vec<f64> = operator.inputs().map(|input| self.estimated(input)).collect();
         self.estimator.rows(operator, &inputs)
     }
 

@@ -70,7 +70,7 @@ impl<'p> RowEstimates<'p> {
                 }
             }
         }
-        operator.inputs().into_iter().for_each(|input| self.add_scans(input, estimator));
+        operator.inputs().for_each(|input| self.add_scans(input, estimator));
     }
 
     /// Returns the rows of an operator of the plan.

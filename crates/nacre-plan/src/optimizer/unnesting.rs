@@ -55,7 +55,7 @@ pub(super) fn unnest(
     columns: &mut QueryColumns,
     rule: UnnestingRule,
 ) {
-    root.inputs_mut().into_iter().for_each(|input| unnest(input, columns, rule));
+    root.inputs_mut().for_each(|input| unnest(input, columns, rule));
     let RelationalOperator::Join { variant, left, right, condition } = root else { return };
     let free = right.free_columns();
     if free.is_empty() {
@@ -144,7 +144,7 @@ impl DependentJoin {
 
 /// Adds a column that an operator is to make.
 fn new_column(name: &str, sql_type: SqlType, columns: &mut QueryColumns) -> ColumnId {
-    let (name, source) = (name.to_owned(), ColumnSource::Computed);
+    let (name, source) = (name.into(), ColumnSource::Computed);
     columns.add(QueryColumn { name, sql_type, is_nullable: true, source })
 }
 

@@ -122,7 +122,7 @@ fn is_infallible_query(operator: &RelationalOperator, allows_common: bool) -> bo
     let rule = FallibilityRule { allows_digits, allows_once, counts_constants };
     is_own
         && operator.expressions().into_iter().all(|one| is_infallible(one, rule))
-        && operator.inputs().into_iter().all(|input| is_infallible_query(input, allows_common))
+        && operator.inputs().all(|input| is_infallible_query(input, allows_common))
 }
 
 fn is_infallible_aggregate(name: &str, arguments: &[ScalarExpression]) -> bool {
@@ -163,7 +163,7 @@ fn is_infallible(expression: &ScalarExpression, rule: FallibilityRule) -> bool {
             !function.returns_set && is_infallible_call(function.oid, arguments, rule.allows_digits)
         }
         ScalarKind::Proven(inner) => {
-            return inner.children().into_iter().all(|one| is_infallible(one, rule));
+            return inner.children().all(|one| is_infallible(one, rule));
         }
         ScalarKind::Once(_) => rule.allows_once,
         // It may be dear, too.
@@ -176,7 +176,7 @@ fn is_infallible(expression: &ScalarExpression, rule: FallibilityRule) -> bool {
         | ScalarKind::Grouping(_) => false,
     };
     if is_safe {
-        return expression.children().into_iter().all(|one| is_infallible(one, rule));
+        return expression.children().all(|one| is_infallible(one, rule));
     }
     !rule.counts_constants && is_constant_folded(expression)
 }
@@ -249,5 +249,5 @@ fn is_constant_folded(expression: &ScalarExpression) -> bool {
         }
         _ => false,
     };
-    is_folded && expression.children().into_iter().all(is_constant_folded)
+    is_folded && expression.children().all(is_constant_folded)
 }

@@ -12,7 +12,7 @@ pub(crate) fn has_open_order(operator: &RelationalOperator) -> bool {
         RelationalOperator::Window { functions, .. } => functions.iter().any(tells_peers_apart),
         _ => false,
     };
-    is_open || operator.inputs().into_iter().any(has_open_order)
+    is_open || operator.inputs().any(has_open_order)
 }
 
 /// Whether a query has the same number of rows each time, whichever these are.

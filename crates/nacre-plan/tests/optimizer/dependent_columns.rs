@@ -16,7 +16,7 @@ fn tables() -> TestTables {
 fn groups(operator: &RelationalOperator) -> Option<&RelationalOperator> {
     match operator {
         RelationalOperator::Aggregate { .. } => Some(operator),
-        _ => operator.inputs().into_iter().find_map(groups),
+        _ => operator.inputs().find_map(groups),
     }
 }
 
@@ -27,10 +27,9 @@ fn keys(sql: &str) -> String {
         panic!("{sql}")
     };
     let name = |column| plan.columns.get(column).map(|column| column.name.clone()).unwrap();
-    let named = keys
-        .iter()
-        .zip(determined_keys(input, keys))
-        .map(|(key, follows)| if follows { format!("({})", name(*key)) } else { name(*key) });
+    let named = keys.iter().zip(determined_keys(input, keys)).map(|(key, follows)| {
+        if follows { format!("({})", name(*key)) } else { name(*key).to_string() }
+    });
     named.collect::<Vec<_>>().join(" ")
 }
 

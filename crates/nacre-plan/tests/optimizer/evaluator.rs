@@ -343,7 +343,7 @@ fn visible_columns(operator: &RelationalOperator) -> Vec<ColumnId> {
             columns
         }
         _ => {
-            let below = operator.inputs().into_iter().flat_map(visible_columns);
+            let below = operator.inputs().flat_map(visible_columns);
             below.chain(operator.own_columns()).collect()
         }
     }

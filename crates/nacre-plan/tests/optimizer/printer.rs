@@ -41,7 +41,7 @@ pub(crate) fn cross_products(operator: &RelationalOperator) -> usize {
         operator,
         RelationalOperator::Join { variant: JoinVariant::Inner, condition: None, .. }
     );
-    usize::from(own) + operator.inputs().into_iter().map(cross_products).sum::<usize>()
+    usize::from(own) + operator.inputs().map(cross_products).sum::<usize>()
 }
 
 impl<'p> PlanPrinter<'p> {
@@ -57,7 +57,7 @@ impl<'p> PlanPrinter<'p> {
                 self.relations.insert(one.column, relation.name.clone());
             }
         }
-        operator.inputs().into_iter().for_each(|input| self.name_columns(input));
+        operator.inputs().for_each(|input| self.name_columns(input));
     }
 
     fn operator(&self, operator: &RelationalOperator) -> String {
@@ -135,7 +135,7 @@ impl<'p> PlanPrinter<'p> {
                 let name = &self.plan.columns.get(*column).unwrap().name;
                 match self.relations.get(column) {
                     Some(relation) => format!("{relation}.{name}"),
-                    None => name.clone(),
+                    None => name.to_string(),
                 }
             }
             ScalarKind::Constant(value) => {

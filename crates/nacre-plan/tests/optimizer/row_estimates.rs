@@ -55,10 +55,10 @@ fn scans_know_what_some_of_their_conditions_leave() {
     let plan = tables.optimized(sql);
     let estimates = RowEstimates::of(&plan, &tables);
     let mut operator = &plan.root;
-    while let [input] = operator.inputs()[..] {
+    while let [input] = operator.inputs().collect::<Vec<_>>()[..] {
         if let RelationalOperator::Filter { condition, .. } = operator {
             let RelationalOperator::Scan { columns, .. } = input else { panic!("{input:?}") };
-            let conjuncts = condition.children();
+            let conjuncts: Vec<_> = condition.children().collect();
             let left = |conditions: &[_]| estimates.rows_left(columns, conditions).unwrap().round();
             assert_eq!((left(&[]), left(&conjuncts[..1])), (150_000.0, 30_000.0));
             // Both: a 25th, and the root of a fifth.

@@ -46,7 +46,7 @@ fn queries_that_are_computed_once_have_the_same_rows() {
 
 /// Whether a join of a plan has a right side that sees the left one.
 fn is_dependent(operator: &RelationalOperator) -> bool {
-    !operator.free_columns().is_empty() || operator.inputs().into_iter().any(is_dependent)
+    !operator.free_columns().is_empty() || operator.inputs().any(is_dependent)
 }
 
 /// Returns how many plans have a dependent join after they are optimized.

@@ -29,22 +29,23 @@ impl StatementParser<'_> {
     pub(super) fn parse_statement(&mut self) -> Parsed<Statement> {
         let start = self.range();
         match self.peek() {
+            TokenKind::Keyword(SqlKeyword::Select | SqlKeyword::Values | SqlKeyword::Table)
+            | TokenKind::LeftParen => self.parse_boxed_query().map(Statement::Query),
             TokenKind::Keyword(keyword) => self.parse_keyword_statement(keyword, start),
-            TokenKind::LeftParen => self.parse_boxed_query().map(Statement::Query),
             TokenKind::Name => self.parse_own_statement(start),
             _ => Err(self.unexpected()),
         }
     }
 
+    /// Parses a statement other than a query. It is kept apart from these, since its frame holds the
+    /// trees of all kinds.
+    #[inline(never)]
     fn parse_keyword_statement(
         &mut self,
         keyword: SqlKeyword,
         start: SourceRange,
     ) -> Parsed<Statement> {
         match keyword {
-            SqlKeyword::Select | SqlKeyword::Values | SqlKeyword::Table => {
-                self.parse_boxed_query().map(Statement::Query)
-            }
             SqlKeyword::With
             | SqlKeyword::Insert
             | SqlKeyword::Update

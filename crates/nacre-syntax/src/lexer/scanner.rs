@@ -6,6 +6,9 @@ use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::keywords::SqlKeyword;
 use crate::range::SourceRange;
 
+/// Bytes of a statement that is mostly names and marks.
+const SHORT_TEXT_BYTES: usize = 256;
+
 /// Takes `text` apart.
 pub(crate) fn read_tokens(text: &str) -> TokenList {
     let mut scanner =
@@ -19,8 +22,8 @@ pub(crate) fn read_tokens(text: &str) -> TokenList {
         scanner.push(TokenKind::Invalid, 0);
         return scanner.list;
     }
-    // A statement has about one token for each five bytes.
-    scanner.list.tokens.reserve(text.len() / 5 + 2);
+    // A short statement has a token for each three or four bytes, a long one for each five.
+    scanner.list.tokens.reserve(text.len().min(SHORT_TEXT_BYTES) / 3 + text.len() / 5 + 2);
     if let Err(error) = scanner.read_all() {
         let start = error.range().start as usize;
         scanner.list.error = Some(error);

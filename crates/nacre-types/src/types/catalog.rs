@@ -1,7 +1,8 @@
 //! PostgreSQL 15's types and casts as data.
 //!
 //! `catalog/pg_type.tsv` and `catalog/pg_cast.tsv` are PostgreSQL's own catalogs, without the row
-//! types of tables. They are parsed at first use; every later look-up is a hash or a binary search.
+//! types of tables. They are parsed at first use; every later look-up is by index, hash or binary
+//! search.
 //!
 //! # Invariants
 //! 1. OIDs, names and properties are PostgreSQL's, so that a client may ask either server.
@@ -10,9 +11,11 @@
 //! `tests/postgres/catalogs.rs` compares both files with a server's catalogs.
 
 mod cast_entry;
+mod oid_index;
 mod type_entry;
 mod type_oid;
 
 pub use cast_entry::{CastContext, CastEntry, CastMethod, all_casts, find_cast};
+pub use oid_index::OidIndex;
 pub use type_entry::{TypeClass, TypeEntry, all_types, find_type, find_type_named};
 pub use type_oid::TypeOid;

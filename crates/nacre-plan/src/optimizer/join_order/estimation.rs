@@ -51,8 +51,7 @@ impl JoinOrderPass<'_> {
         if let RelationalOperator::Join { variant: JoinVariant::Inner, .. } = operator {
             return self.estimate_region(operator, note);
         }
-        let inputs: Vec<f64> =
-            operator.inputs().into_iter().map(|input| self.estimate(input, note)).collect();
+        let inputs: Vec<f64> = operator.inputs().map(|input| self.estimate(input, note)).collect();
         let rows = self.estimator.rows(operator, &inputs);
         note(operator, rows);
         rows

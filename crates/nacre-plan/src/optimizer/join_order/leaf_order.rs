@@ -81,7 +81,7 @@ fn first_relation(operator: &RelationalOperator) -> Option<String> {
         RelationalOperator::Scan { relation, .. } => {
             Some(format!("{}.{}", relation.name, relation.schema))
         }
-        _ => operator.inputs().into_iter().filter_map(first_relation).min(),
+        _ => operator.inputs().filter_map(first_relation).min(),
     }
 }
 
@@ -111,7 +111,7 @@ fn operator_hash(operator: &RelationalOperator, columns: &QueryColumns) -> u64 {
         RelationalOperator::SetOperation { variant, .. } => hash_of(variant),
         _ => 0,
     };
-    let inputs = operator.inputs().into_iter().map(|input| operator_hash(input, columns));
+    let inputs = operator.inputs().map(|input| operator_hash(input, columns));
     let inputs = inputs.fold(0, u64::wrapping_add);
     let mut hasher = DefaultHasher::new();
     discriminant(operator).hash(&mut hasher);

@@ -157,7 +157,7 @@ impl PushingPass<'_> {
                     functions: functions.clone(),
                 };
                 window.expressions_mut().into_iter().for_each(|one| one.rename(&domain));
-                window.inputs_mut().into_iter().for_each(|own| own.clone_from(&operator));
+                window.inputs_mut().for_each(|own| own.clone_from(&operator));
                 Some(PushedOperator { operator: window, domain })
             }
             RelationalOperator::Limit { input, count, offset } => {
@@ -450,5 +450,5 @@ fn renamed(expression: &ScalarExpression, renaming: &ColumnRenaming) -> ScalarEx
 }
 
 fn count_operators(operator: &RelationalOperator) -> usize {
-    1 + operator.inputs().into_iter().map(count_operators).sum::<usize>()
+    1 + operator.inputs().map(count_operators).sum::<usize>()
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use super::TypeOid;
+use super::{OidIndex, TypeOid};
 
 /// The rows, ordered by OID; the first line names the columns.
 const TABLE: &str = include_str!("pg_type.tsv");
@@ -112,6 +112,7 @@ impl TypeEntry {
 struct TypeTable {
     /// Ordered by OID.
     entries: Vec<TypeEntry>,
+    by_oid: OidIndex,
     by_name: HashMap<&'static str, usize>,
 }
 
@@ -119,7 +120,8 @@ static TYPES: LazyLock<TypeTable> = LazyLock::new(|| {
     let mut entries: Vec<TypeEntry> = TABLE.lines().skip(1).filter_map(TypeEntry::parse).collect();
     entries.sort_by_key(|entry| entry.oid);
     let by_name = entries.iter().enumerate().map(|(index, entry)| (entry.name, index)).collect();
-    TypeTable { entries, by_name }
+    let by_oid = OidIndex::new(entries.iter().map(|entry| entry.oid.0));
+    TypeTable { entries, by_oid, by_name }
 });
 
 /// Returns all types, ordered by OID.
@@ -129,8 +131,7 @@ pub fn all_types() -> &'static [TypeEntry] {
 
 /// Returns the type with that OID.
 pub fn find_type(oid: TypeOid) -> Option<&'static TypeEntry> {
-    let entries = all_types();
-    entries.binary_search_by_key(&oid, |entry| entry.oid).ok().map(|index| &entries[index])
+    TYPES.by_oid.find(oid.0).and_then(|index| TYPES.entries.get(index))
 }
 
 /// Returns the type with that name in `pg_type`, such as `int4` or `_int4`.
