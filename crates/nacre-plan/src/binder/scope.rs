@@ -217,12 +217,11 @@ impl Binder<'_> {
             BindError::new("42P01", message, relation.name.range)
         })?;
         self.table_count += 1;
-        let columns = self.columns.len() + definition.columns.len();
         if self.table_count > TABLES_MAX {
             let what = format!("a query can read at most {TABLES_MAX} tables");
             return Err(BindError::too_large(what, range));
         }
-        if columns > COLUMNS_MAX {
+        if self.columns.len() + definition.columns.len() > COLUMNS_MAX {
             return Err(self.too_many_columns(range));
         }
         let renamed = alias.map_or(&[][..], |alias| &alias.columns);

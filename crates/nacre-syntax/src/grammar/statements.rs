@@ -37,8 +37,8 @@ impl StatementParser<'_> {
         }
     }
 
-    /// Parses a statement other than a query. It is kept apart from these, since its frame holds the
-    /// trees of all kinds.
+    /// Parses a statement other than a query. It is kept apart from these, since its frame holds
+    /// the trees of all kinds.
     #[inline(never)]
     fn parse_keyword_statement(
         &mut self,
