@@ -288,9 +288,6 @@ impl<'s> Aggregation<'s> {
         }
         let sets = self.sets.take().map(|sets| (sets, self.set_column(binder)));
         let mut aggregates = self.aggregates;
-        let is_one_row = keys.is_empty() && sets.is_none() && aggregates.is_empty();
-        // The one group is there whatever the rows are: as in PostgreSQL, nobody reads them.
-        let input = if is_one_row { RelationalOperator::SingleRow } else { input };
         let arguments = aggregates.iter_mut().flat_map(|one| one.call.expressions_mut());
         let values = computed.iter_mut().map(|one| &mut one.value).chain(arguments);
         let input = binder.join_subqueries(input, values.collect())?;

@@ -23,6 +23,14 @@ use crate::properties::is_total;
 pub(super) fn fold_decided(operator: &mut RelationalOperator) {
     operator.expressions_mut().into_iter().for_each(fold_expression);
     operator.inputs_mut().for_each(fold_decided);
+    if let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true } = operator
+        && keys.is_empty()
+        && aggregates.is_empty()
+        && !input.any_expression(&may_fail_at_once)
+    {
+        // HAVING without aggregates is about one row, whatever rows there are.
+        **input = RelationalOperator::SingleRow;
+    }
 }
 
 fn fold_expression(expression: &mut ScalarExpression) {
