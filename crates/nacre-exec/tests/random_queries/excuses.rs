@@ -21,12 +21,18 @@
 //! of several items that fails apart, too, if the other one has no rows: it finds that before. If
 //! it has rows, the expression must have a query, which is computed once, where a row needs it.
 //!
+//! 8. We fail, and PostgreSQL, too, for such a part of a query with windows: it computes arguments
+//!    of windows for the rows that a frame asks for.
+//! 9. It has other rows with another plan: they are not determined.
+//! 10. The query shows it once it is written otherwise ([`super::rewriting`]).
+//!
 //! Anything else is a difference.
 
 use super::compare::{
     AnswerDifference, AnswerPair, QueryAnswer, RowOrder, difference, is_same_error,
 };
 use super::database::{RandomDatabase, RunVariant};
+use super::rewriting::reason_by_rewriting;
 use super::session::PostgresSession;
 use super::shrink::part_at;
 use super::tree::QueryTree;
@@ -53,31 +59,30 @@ pub(crate) fn excuse(
     database: &RandomDatabase,
     session: &mut PostgresSession,
 ) -> Option<&'static str> {
+    let text = query.text();
+    if let Some(reason) = reason_by_rewriting(&text, kind, answers, database, session) {
+        return Some(reason);
+    }
     match kind {
-        AnswerDifference::TheirError => {
-            let text = query.text();
-            match other_plan(&text, answers, session) {
-                Some(has_our_rows) => has_our_rows.then_some("PostgreSQL fails with one plan"),
-                None if reads_query(query) && fails_to_plan(&text, answers.theirs, session) => {
-                    Some("PostgreSQL computes a constant that no row reaches")
-                }
-                None => {
-                    let reason = match has_several_sources(query) {
-                        true => "PostgreSQL evaluates for rows without partners",
-                        false if text.contains(" and ") => {
-                            "PostgreSQL begins with another condition"
-                        }
-                        false => return None,
-                    };
-                    let mut run = |sql: &str| answer_apart(sql, database);
-                    fails_apart(query, answers.theirs, &|_| true, &mut run).then_some(reason)
-                }
+        AnswerDifference::TheirError => match other_plan(&text, answers, session) {
+            Some(has_our_rows) => has_our_rows.then_some("PostgreSQL fails with one plan"),
+            None if reads_query(query) && fails_to_plan(&text, answers.theirs, session) => {
+                Some("PostgreSQL computes a constant that no row reaches")
             }
-        }
+            None => {
+                let reason = match has_several_sources(query) {
+                    true => "PostgreSQL evaluates for rows without partners",
+                    false if text.contains(" and ") => "PostgreSQL begins with another condition",
+                    false => return None,
+                };
+                let mut run = |sql: &str| answer_apart(sql, database);
+                fails_apart(query, answers.theirs, &|_| true, &mut run).then_some(reason)
+            }
+        },
         AnswerDifference::OurError if answers_without_join(query, answers, database) => {
             Some("PostgreSQL leaves an outer join out")
         }
-        AnswerDifference::OurError if fails_with_a_plan(&query.text(), answers.ours, session) => {
+        AnswerDifference::OurError if fails_with_a_plan(&text, answers.ours, session) => {
             Some("PostgreSQL fails with another plan")
         }
         AnswerDifference::OurError if has_no_rows(answers.theirs) && has_several_sources(query) => {
@@ -85,14 +90,29 @@ pub(crate) fn excuse(
             let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
             fails.then_some("PostgreSQL finds before that there are no rows")
         }
+        AnswerDifference::OurError if text.contains(" over (") => {
+            let mut run = |sql: &str| session.answer(sql);
+            let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
+            fails.then_some("PostgreSQL computes arguments of windows for rows of frames")
+        }
         AnswerDifference::OurError if has_several_rows(answers.ours) => {
             let is_query = |part: &QueryTree| matches!(part, QueryTree::Query(..));
             let mut run = |sql: &str| session.answer(sql);
             let fails = fails_apart(query, answers.ours, &is_query, &mut run);
             fails.then_some("PostgreSQL needs no value of a query of several rows")
         }
+        AnswerDifference::Rows => has_other_rows(&text, answers.theirs, session)
+            .then_some("PostgreSQL has other rows with another plan"),
         _ => None,
     }
+}
+
+/// Whether PostgreSQL has other rows with another plan.
+fn has_other_rows(sql: &str, rows: &QueryAnswer, session: &mut PostgresSession) -> bool {
+    PLANS.iter().any(|plan| {
+        let other = answer_with_plan(plan, sql, session);
+        difference(&other, rows, RowOrder::None) == Some(AnswerDifference::Rows)
+    })
 }
 
 /// Returns why a difference between the answer of another plan and our usual one is none.

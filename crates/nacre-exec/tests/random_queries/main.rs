@@ -19,6 +19,7 @@ mod database;
 mod excuses;
 mod from;
 mod queries;
+mod rewriting;
 mod scalars;
 mod schema;
 #[allow(dead_code, reason = "what other tests need of it")]

@@ -1,0 +1,128 @@
+//! Reasons for differences that a query shows once it is written a bit otherwise.
+//!
+//! | difference | text | written so | excuse |
+//! |---|---|---|---|
+//! | PostgreSQL fails | `with ties` | `only` | it has our rows: its plan of min and max has ties |
+//! | PostgreSQL fails | `having null` | `having true` | we fail: it computes groups not kept |
+//! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
+//! | we fail | `having true` | without | it fails: it reads no rows for HAVING alone |
+//! | rows | `t1.f` | `t1.f + 0` | no difference: groups show any of equal zeros |
+
+use super::compare::{
+    AnswerDifference, AnswerPair, QueryAnswer, RowOrder, difference, is_same_error,
+};
+use super::database::{RandomDatabase, RunVariant};
+use super::session::PostgresSession;
+
+/// Aggregates that PostgreSQL may compute of the first row in an order.
+const EXTREMES: [&str; 5] = ["min(", "max(", "bool_and(", "bool_or(", "every("];
+
+/// Columns of floats, which may be -0.
+const FLOAT_COLUMNS: [&str; 2] = ["f", "r"];
+
+/// Returns why a difference of the query `text` is none.
+pub(super) fn reason_by_rewriting(
+    text: &str,
+    kind: AnswerDifference,
+    answers: &AnswerPair<'_>,
+    database: &RandomDatabase,
+    session: &mut PostgresSession,
+) -> Option<&'static str> {
+    let changed = |new: String| (new != text).then_some(new);
+    match kind {
+        AnswerDifference::TheirError => {
+            let first = changed(text.replace(" with ties", " only"));
+            let has_our_rows = |theirs: QueryAnswer| {
+                let is_rows = matches!(theirs, QueryAnswer::Rows(_));
+                is_rows && difference(answers.ours, &theirs, RowOrder::None).is_none()
+            };
+            if first.is_some_and(|sql| has_our_rows(session.answer(&sql))) {
+                return Some("PostgreSQL has ties in its plan of min and max");
+            }
+            let kept = changed(text.replace("having null::boolean", "having true"))?;
+            is_same_error(&database.answer(&kept, RunVariant::Plain), answers.theirs)
+                .then_some("PostgreSQL computes groups that HAVING does not keep")
+        }
+        AnswerDifference::OurError => {
+            let mut fails = |sql: String| is_same_error(&session.answer(&sql), answers.ours);
+            if changed(with_all_rows(text)).is_some_and(&mut fails) {
+                return Some("PostgreSQL reads the first row of min and max");
+            }
+            changed(text.replace(" having true", ""))
+                .is_some_and(fails)
+                .then_some("PostgreSQL reads no rows for HAVING alone")
+        }
+        AnswerDifference::Rows => {
+            let sql = changed(without_minus_zeros(text))?;
+            let ours = database.answer(&sql, RunVariant::Plain);
+            let is_rows = matches!(ours, QueryAnswer::Rows(_));
+            (is_rows && difference(&ours, &session.answer(&sql), RowOrder::None).is_none())
+                .then_some("a group has -0 and 0")
+        }
+        _ => None,
+    }
+}
+
+/// Gives extremes a filter, so that PostgreSQL computes them of all rows.
+fn with_all_rows(text: &str) -> String {
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some((at, name)) =
+        EXTREMES.iter().filter_map(|name| Some((rest.find(name)?, name))).min()
+    {
+        let start = at + name.len();
+        let Some(end) = closing(&rest[start..]) else { break };
+        let end = start + end + 1;
+        written.push_str(&rest[..end]);
+        rest = &rest[end..];
+        if !rest.starts_with(" filter") && !rest.starts_with(" over") {
+            written.push_str(" filter (where true)");
+        }
+    }
+    written + rest
+}
+
+/// Returns where the parenthesis closes that is open.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    text.char_indices().find_map(|(at, one)| {
+        match one {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(at),
+            ')' => depth -= 1,
+            _ => {}
+        }
+        None
+    })
+}
+
+/// Adds 0 to columns of floats, so that there is no -0.
+fn without_minus_zeros(text: &str) -> String {
+    let mut written = String::new();
+    let is_part = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '.';
+    for piece in text.split_inclusive(|one: char| !is_part(one)) {
+        let word = piece.trim_end_matches(|one: char| !is_part(one));
+        let is_column = word.split_once('.').is_some_and(|(alias, column)| {
+            alias.starts_with(|one: char| one.is_ascii_lowercase())
+                && FLOAT_COLUMNS.contains(&column)
+        });
+        if is_column {
+            written.push_str(&format!("({word} + 0){}", &piece[word.len()..]));
+        } else {
+            written.push_str(piece);
+        }
+    }
+    written
+}
+
+#[test]
+fn texts_are_written_otherwise() {
+    assert_eq!(
+        with_all_rows("select (min(a + (1))), max(b) over (), bool_or(c) filter (where d)"),
+        "select (min(a + (1)) filter (where true)), max(b) over (), bool_or(c) filter (where d)"
+    );
+    assert_eq!(
+        without_minus_zeros("select t1.f::text, (q2.r), t1.e, 1.5 from v t1 group by t1.f"),
+        "select (t1.f + 0)::text, ((q2.r + 0)), t1.e, 1.5 from v t1 group by (t1.f + 0)"
+    );
+}
