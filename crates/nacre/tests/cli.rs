@@ -167,7 +167,7 @@ fn errors_show_the_line_and_a_caret() {
     let lines: Vec<&str> = ran.err.lines().collect();
     assert!(lines[0].starts_with("ERROR:  syntax error"), "{}", ran.err);
     assert_eq!(lines[1], "LINE 3:   order name", "{}", ran.err);
-    assert_eq!(lines[2].find('^'), lines[1].find("order"), "{}", ran.err);
+    assert_eq!(lines[2].find('^'), lines[1].find("name"), "{}", ran.err);
 
     let ran = run(directory.path(), &["db", "-c", "select nam from shell"]);
     let lines: Vec<&str> = ran.err.lines().collect();
