@@ -100,14 +100,14 @@ pub fn select_bits(
 
 /// Puts the positions of the set bits into `selection`, ascending. `bits` are at most 65,536.
 pub fn positions(bits: &[u64], selection: &mut Vec<u16>) {
-    Flavour::active().fill(Positions { bits }, selection);
+    Flavour::active().fill(SetBitPositions { bits }, selection);
 }
 
-struct Positions<'b> {
+struct SetBitPositions<'b> {
     bits: &'b [u64],
 }
 
-impl Fill for Positions<'_> {
+impl Fill for SetBitPositions<'_> {
     type Out = Vec<u16>;
 
     #[inline(always)]
