@@ -35,8 +35,8 @@ pub(crate) trait VisitState<S: Simd> {
     /// Begins a group of keys of `width` bits.
     fn begin_group(&mut self, width: usize);
 
-    /// Takes the keys of the rows of the group from `row` on, in order.
-    fn keys(&mut self, row: usize, keys: Register<S, u32>);
+    /// Takes the keys of the next rows of the group, in order.
+    fn keys(&mut self, keys: Register<S, u32>);
 
     /// Ends the group.
     fn end_group(&mut self);
@@ -109,16 +109,16 @@ fn visit_group<S: Simd, V: VisitState<S>>(simd: S, bytes: &[u8], width: usize, s
     let lines = &bytes.as_chunks::<4>().0.as_chunks::<LANES>().0[..width];
     if width == NARROW_WIDTH_MAX {
         // The words are the keys, and memory is the limit only if they are read as they lie.
-        for (position, line) in lines.iter().enumerate() {
+        for line in lines {
             for lane in (0..LANES).step_by(S::lanes::<u32>()) {
-                state.keys(position * LANES + lane, simd.load_le(&line.as_flattened()[lane * 4..]));
+                state.keys(simd.load_le(&line.as_flattened()[lane * 4..]));
             }
         }
         return;
     }
     let kept = simd.splat(mask(width) as u32);
     let mut bit = 0;
-    for position in 0..32 {
+    for _ in 0..32 {
         let (line, shift) = (bit / 32, (bit % 32) as u32);
         // The last position ends with the last line; one of width 0 has none.
         let next = lines.get(line + 1).unwrap_or(const { &[[0; 4]; LANES] }).as_flattened();
@@ -126,7 +126,7 @@ fn visit_group<S: Simd, V: VisitState<S>>(simd: S, bytes: &[u8], width: usize, s
         for lane in (0..LANES).step_by(S::lanes::<u32>()) {
             let low = simd.load_le::<u32>(&line[lane * 4..]) >> shift;
             let high = simd.load_le::<u32>(&next[lane * 4..]) << (32 - shift);
-            state.keys(position * LANES + lane, (low | high) & kept);
+            state.keys((low | high) & kept);
         }
         bit += width;
     }

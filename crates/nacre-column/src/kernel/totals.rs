@@ -310,7 +310,7 @@ impl<S: Simd, const ENDS: bool> VisitState<S> for GroupTotals<S, ENDS> {
     }
 
     #[inline(always)]
-    fn keys(&mut self, _: usize, keys: Register<S, u32>) {
+    fn keys(&mut self, keys: Register<S, u32>) {
         if self.is_summable {
             self.narrow = self.narrow + keys;
         } else {
