@@ -186,3 +186,14 @@ fn query_beside_a_constant_that_is_not_true_is_not_run() {
         assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["0".to_owned()]]), "{sql}");
     }
 }
+
+/// It answered 22012, 2026-11-27: PostgreSQL does not plan a query whose value is not read.
+#[test]
+fn query_whose_value_is_not_read_is_not_planned() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for value in ["(select 1 from t u where 1 % 0 < 1)", "(select sum(1 / 0) from t u)"] {
+        let sql = format!("select count(q.id) from (select id, {value} as n from t) q");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".to_owned()]]), "{sql}");
+        check_divided_by_zero(&database, &format!("select id, {value} from t"));
+    }
+}

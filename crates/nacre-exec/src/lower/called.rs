@@ -33,7 +33,7 @@ pub(super) struct KnownCall {
 }
 
 thread_local! {
-    static CALLS: RefCell<Vec<Option<KnownCall>>> = const { RefCell::new(Vec::new()) };
+    static CALLS: RefCell<Vec<Option<LoweringResult<KnownCall>>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Forgets the calls of another query; there may be `count` of this one.
@@ -44,11 +44,28 @@ pub(super) fn forget_calls(count: usize) {
     });
 }
 
+/// Keeps the error of a query for the expression that calls it, if one does.
+pub(super) fn add_failed_call(index: usize, error: LoweringError) {
+    note_call(index, Err(error));
+}
+
+fn note_call(index: usize, known: LoweringResult<KnownCall>) {
+    CALLS.with_borrow_mut(|calls| {
+        if let Some(place) = calls.get_mut(index) {
+            *place = Some(known);
+        }
+    });
+}
+
 /// Returns a query for an expression that calls it.
+///
+/// # Errors
+/// That of lowering it.
 pub(super) fn find_call(index: usize) -> LoweringResult<KnownCall> {
     CALLS.with_borrow_mut(|calls| {
         let known = calls.get_mut(index).and_then(Option::as_mut);
         let known = known.ok_or_else(|| LoweringError::contradiction("an unknown call"))?;
+        let known = known.as_mut().map_err(|error| error.clone())?;
         known.is_called = true;
         Ok(known.clone())
     })
@@ -57,7 +74,7 @@ pub(super) fn find_call(index: usize) -> LoweringResult<KnownCall> {
 /// Whether an expression calls a query.
 pub(super) fn is_called(query: &Arc<CalledQuery>) -> bool {
     CALLS.with_borrow(|calls| {
-        let mut known = calls.iter().flatten();
+        let mut known = calls.iter().flatten().flatten();
         known.any(|known| known.is_called && Arc::ptr_eq(&known.query, query))
     })
 }
@@ -94,11 +111,7 @@ pub(super) fn lower_called(
         function,
         is_called: false,
     };
-    CALLS.with_borrow_mut(|calls| {
-        if let Some(place) = calls.get_mut(index) {
-            *place = Some(known);
-        }
-    });
+    note_call(index, Ok(known));
     let outputs = columns_of(&common.types, &own);
     Ok(PlanNode::Called(Box::new(CalledNode { input: lowered.node, arguments, outputs, query })))
 }

@@ -110,7 +110,11 @@ pub(super) fn lower_common<'r>(
                     let what = "values of recursive queries that may not be asked for";
                     return Err(LoweringError::not_supported(what));
                 }
-                nodes.push(lower_once(&relations, index, common)?);
+                let node = lower_once(&relations, index, common);
+                nodes.push(node.unwrap_or_else(|error| {
+                    once::add_failed_value(index, error);
+                    PlanNode::none()
+                }));
                 relations.common.push(None);
             }
             CommonForm::Call(types) => {
@@ -118,8 +122,13 @@ pub(super) fn lower_common<'r>(
                     let what = "calls of queries that read a recursion";
                     return Err(LoweringError::not_supported(what));
                 }
-                let node = lower_called(&mut relations, common, types, nodes.len())?;
-                nodes.push(node);
+                let node = lower_called(&mut relations, common, types, nodes.len());
+                nodes.push(node.unwrap_or_else(|error| {
+                    called::add_failed_call(index, error);
+                    PlanNode::none()
+                }));
+                relations.common.truncate(index);
+                relations.common.push(None);
             }
             CommonForm::Recursion(term) => {
                 let node = lower_recursion(&mut relations, common, term, nodes.len())?;

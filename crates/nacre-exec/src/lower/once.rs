@@ -25,7 +25,7 @@ pub(super) struct KnownOnce {
 }
 
 thread_local! {
-    static VALUES: RefCell<Vec<Option<KnownOnce>>> = const { RefCell::new(Vec::new()) };
+    static VALUES: RefCell<Vec<Option<LoweringResult<KnownOnce>>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Forgets the values of another query; there may be `count` of this one.
@@ -55,19 +55,32 @@ pub(super) fn add_value(index: usize, form: ValueForm) -> Arc<OnceValue> {
     };
     let function = ForeignFunction::new("value", kernel, form.class(), bounds_of(form), true);
     let known = KnownOnce { value: Arc::clone(&value), form, function, is_asked_for: false };
+    note_value(index, Ok(known));
+    value
+}
+
+/// Keeps the error of a value for the expression that asks for it, if one does.
+pub(super) fn add_failed_value(index: usize, error: LoweringError) {
+    note_value(index, Err(error));
+}
+
+fn note_value(index: usize, known: LoweringResult<KnownOnce>) {
     VALUES.with_borrow_mut(|values| {
         if let Some(place) = values.get_mut(index) {
             *place = Some(known);
         }
     });
-    value
 }
 
 /// Returns a value for an expression.
+///
+/// # Errors
+/// That of its query.
 pub(super) fn ask_for(reference: OnceReference) -> LoweringResult<KnownOnce> {
     VALUES.with_borrow_mut(|values| {
         let known = values.get_mut(reference.index).and_then(Option::as_mut);
         let known = known.ok_or_else(|| LoweringError::contradiction("an unknown value"))?;
+        let known = known.as_mut().map_err(|error| error.clone())?;
         known.is_asked_for = true;
         Ok(known.clone())
     })
@@ -76,7 +89,7 @@ pub(super) fn ask_for(reference: OnceReference) -> LoweringResult<KnownOnce> {
 /// Whether an expression asks for a value.
 pub(super) fn is_asked_for(value: &Arc<OnceValue>) -> bool {
     VALUES.with_borrow(|values| {
-        let mut known = values.iter().flatten();
+        let mut known = values.iter().flatten().flatten();
         known.any(|known| known.is_asked_for && Arc::ptr_eq(&known.value, value))
     })
 }

@@ -62,34 +62,26 @@ impl QueryWriter<'_> {
         let first = self.table();
         let first_outputs = self.cast_outputs(&types[1..], first.columns);
         let mut step = self.common_item(name, &types);
+        step.tree = QueryTree::item(step.tree);
         let counter = step.columns[0].text.clone();
         if first.rows < 100 && self.one_in(2) {
             let other = self.table();
             let condition = self.equality(&step, &other);
-            step.tree = tree![step.tree, " join ", other.tree, " on ", condition];
+            step.tree = tree![step.tree, " join ", QueryTree::item(other.tree), " on ", condition];
             step.columns.extend(other.columns);
         }
         let step_outputs = self.cast_outputs(&types[1..], step.columns);
         let word = self.pick(&[" union all ", " union "]);
-        let head = format!("{name}({}) as (select 0", column_names(&types));
+        let first = QueryTree::item(first.tree);
+        let first = tree!["select 0", first_outputs, " from ", first];
         let counted = format!("select {counter} + 1");
-        let (first, step) = (first.tree, step.tree);
-        let end = format!(" where {counter} < 3)");
-        (
-            types,
-            tree![
-                head,
-                first_outputs,
-                " from ",
-                first,
-                word,
-                counted,
-                step_outputs,
-                " from ",
-                step,
-                end
-            ],
-        )
+        let end = format!(" where {counter} < 3");
+        let step = tree![counted, step_outputs, " from ", step.tree, end];
+        let (first, step) =
+            (QueryTree::query(types.len(), first), QueryTree::query(types.len(), step));
+        let head = format!("{name}({}) as (", column_names(&types));
+        let query = tree![head, first, word, step, ")"];
+        (types, query)
     }
 
     /// Writes values of exactly these types, each behind a comma.
