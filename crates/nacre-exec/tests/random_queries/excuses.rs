@@ -23,7 +23,9 @@
 //!
 //! 8. We fail, and PostgreSQL, too, for such a part of a query with windows: it computes arguments
 //!    of windows for the rows that a frame asks for.
+//!    PostgreSQL fails for a key of a window that no value is read of, and so do we apart.
 //! 9. It has other rows with another plan: they are not determined.
+//!    It does not replace a key of grouping sets by null whose value it knows when it plans.
 //! 10. The query shows it once it is written otherwise ([`super::rewriting`]).
 //!
 //! Anything else is a difference.
@@ -70,13 +72,20 @@ pub(crate) fn excuse(
                 Some("PostgreSQL computes a constant that no row reaches")
             }
             None => {
-                let reason = match has_several_sources(query) {
-                    true => "PostgreSQL evaluates for rows without partners",
-                    false if text.contains(" and ") => "PostgreSQL begins with another condition",
-                    false => return None,
-                };
+                let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
+                let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) =
+                    match has_several_sources(query) {
+                        true => ("PostgreSQL evaluates for rows without partners", &|_| true),
+                        false if text.contains(" and ") => {
+                            ("PostgreSQL begins with another condition", &|_| true)
+                        }
+                        false if text.contains(" over (") => {
+                            ("PostgreSQL computes keys of windows that are not read", &is_key)
+                        }
+                        false => return None,
+                    };
                 let mut run = |sql: &str| answer_apart(sql, database);
-                fails_apart(query, answers.theirs, &|_| true, &mut run).then_some(reason)
+                fails_apart(query, answers.theirs, is_wanted, &mut run).then_some(reason)
             }
         },
         AnswerDifference::OurError if answers_without_join(query, answers, database) => {
@@ -101,8 +110,12 @@ pub(crate) fn excuse(
             let fails = fails_apart(query, answers.ours, &is_query, &mut run);
             fails.then_some("PostgreSQL needs no value of a query of several rows")
         }
-        AnswerDifference::Rows => has_other_rows(&text, answers.theirs, session)
-            .then_some("PostgreSQL has other rows with another plan"),
+        AnswerDifference::Rows if has_other_rows(&text, answers.theirs, session) => {
+            Some("PostgreSQL has other rows with another plan")
+        }
+        AnswerDifference::Rows if has_constant_key(&text, session) => {
+            Some("PostgreSQL has a constant for a key of grouping sets")
+        }
         _ => None,
     }
 }
@@ -113,6 +126,21 @@ fn has_other_rows(sql: &str, rows: &QueryAnswer, session: &mut PostgresSession) 
         let other = answer_with_plan(plan, sql, session);
         difference(&other, rows, RowOrder::None) == Some(AnswerDifference::Rows)
     })
+}
+
+/// Whether PostgreSQL groups by a key that has no column, though each of the query has one.
+fn has_constant_key(sql: &str, session: &mut PostgresSession) -> bool {
+    let has_sets = ["grouping sets", "rollup", "cube"].iter().any(|word| sql.contains(word));
+    let plan = session.answer(&format!("explain (verbose, costs off) {sql}"));
+    let QueryAnswer::Rows(lines) = plan else { return false };
+    let mut lines = lines.iter().flatten().flatten();
+    has_sets
+        && lines.any(|line| {
+            let line = line.trim_start();
+            let keys =
+                ["Group Key: ", "Hash Key: "].iter().find_map(|head| line.strip_prefix(head));
+            keys.is_some_and(|keys| keys.split(", ").any(|key| !key.contains('.')))
+        })
 }
 
 /// Returns why a difference between the answer of another plan and our usual one is none.

@@ -6,7 +6,7 @@
 //! | PostgreSQL fails | `having null` | `having true` | we fail: it computes groups not kept |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true` | without | it fails: it reads no rows for HAVING alone |
-//! | rows | `t1.f` | `t1.f + 0` | no difference: groups show any of equal zeros |
+//! | rows | `t1.f`, `trunc(x)` | `t1.f + 0`, `trunc(x) + 0` | no difference: groups show any of equal zeros |
 
 use super::compare::{
     AnswerDifference, AnswerPair, QueryAnswer, RowOrder, difference, is_same_error,
@@ -19,6 +19,9 @@ const EXTREMES: [&str; 5] = ["min(", "max(", "bool_and(", "bool_or(", "every("];
 
 /// Columns of floats, which may be -0.
 const FLOAT_COLUMNS: [&str; 2] = ["f", "r"];
+
+/// What makes -0 of numbers that are not.
+const ZERO_MAKERS: [&str; 4] = ["trunc(", "ceil(", "floor(", "-("];
 
 /// Returns why a difference of the query `text` is none.
 pub(super) fn reason_by_rewriting(
@@ -96,8 +99,31 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Adds 0 to columns of floats, so that there is no -0.
+/// Adds 0 to columns of floats and to what makes -0 of them, so that there is none.
 fn without_minus_zeros(text: &str) -> String {
+    let mut written = String::new();
+    let mut rest = text;
+    let find = |rest: &str, name: &str| {
+        let mut places = rest.match_indices(name).map(|(at, _)| at);
+        places.find(|at| {
+            !rest[..*at].ends_with(|one: char| one.is_ascii_alphanumeric() || one == '_')
+        })
+    };
+    while let Some((at, name)) =
+        ZERO_MAKERS.iter().filter_map(|name| Some((find(rest, name)?, name))).min()
+    {
+        let start = at + name.len();
+        let Some(end) = closing(&rest[start..]) else { break };
+        written.push_str(&with_added_zeros(&rest[..at]));
+        let inner = without_minus_zeros(&rest[start..start + end]);
+        written.push_str(&format!("({name}{inner}) + 0)"));
+        rest = &rest[start + end + 1..];
+    }
+    written + &with_added_zeros(rest)
+}
+
+/// Adds 0 to columns of floats.
+fn with_added_zeros(text: &str) -> String {
     let mut written = String::new();
     let is_part = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '.';
     for piece in text.split_inclusive(|one: char| !is_part(one)) {
@@ -124,5 +150,9 @@ fn texts_are_written_otherwise() {
     assert_eq!(
         without_minus_zeros("select t1.f::text, (q2.r), t1.e, 1.5 from v t1 group by t1.f"),
         "select (t1.f + 0)::text, ((q2.r + 0)), t1.e, 1.5 from v t1 group by (t1.f + 0)"
+    );
+    assert_eq!(
+        without_minus_zeros("select date_trunc(t1.f), trunc(-(t1.e) * t1.r)::real"),
+        "select date_trunc((t1.f + 0)), (trunc((-(t1.e) + 0) * (t1.r + 0)) + 0)::real"
     );
 }
