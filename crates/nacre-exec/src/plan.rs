@@ -14,6 +14,7 @@ mod common;
 mod description;
 mod expand;
 mod fold;
+mod labels;
 mod logged;
 mod measured;
 mod node;

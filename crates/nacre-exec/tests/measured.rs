@@ -286,6 +286,66 @@ fn shape(described: &OperatorDescription) -> String {
     format!("{} {:?} <- [{}]", described.name, described.facts, inputs.join(", "))
 }
 
+#[test]
+fn operators_are_described_by_names_of_columns() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    // Properties that some operator has.
+    let cases: [(&str, &[&str]); 4] = [
+        (
+            "select k, sum(id * 2) filter (where a > 3) from t where id + a > 1 group by 1",
+            &[
+                "keys: k",
+                "columns: k, a > ?, case when (a > ?) then (id * ?) else null end",
+                "conditions: (id + a) > ?",
+                "columns: k, id, a",
+            ],
+        ),
+        (
+            "select u.id from t join t u on t.k = u.a and t.id < u.id order by u.id desc",
+            &[
+                "keys: id desc",
+                "keys: k = a",
+                "conditions: id < id",
+                "columns: k, id",
+                "columns: id, a",
+            ],
+        ),
+        (
+            "select sum(id) over (partition by k order by a), rank() over () from t",
+            &[
+                "keys: k, a",
+                "window: sum(id) over (partition by k order by a)",
+                "window: rank() over ()",
+                "columns: k, a, id",
+            ],
+        ),
+        (
+            "select k, a, count(*) from t group by rollup (k, a)",
+            &[
+                "sets: (k, a), (k), ()",
+                "aggregates: sum(count(*))",
+                "keys: k, a",
+                "aggregates: count(*)",
+                "columns: k, a",
+            ],
+        ),
+    ];
+    for (sql, expected) in cases {
+        let bound = optimize(database.bind(sql), &database);
+        let query = lower_query(&bound, &database, &ValueSettings::default()).unwrap();
+        let mut facts = Vec::new();
+        put_facts(&query.plan.root.describe(), &mut facts);
+        for own in expected {
+            assert!(facts.iter().any(|fact| fact == own), "{sql}: {own} is not in {facts:?}");
+        }
+    }
+}
+
+fn put_facts(described: &OperatorDescription, facts: &mut Vec<String>) {
+    facts.extend(described.facts.iter().map(|(name, value)| format!("{name}: {value}")));
+    described.inputs.iter().for_each(|input| put_facts(input, facts));
+}
+
 fn assert_all_counted(counted: &CountedOperator, sql: &str) {
     // The rows of a recursion are counted where they are read.
     assert!(counted.report.is_some() || counted.name == "Recursion", "{sql}: {counted:?}");

@@ -32,8 +32,11 @@ pub(super) struct KnownCall {
     is_called: bool,
 }
 
+/// A query, or why it cannot be called, by index.
+type KnownCalls = Vec<Option<LoweringResult<KnownCall>>>;
+
 thread_local! {
-    static CALLS: RefCell<Vec<Option<LoweringResult<KnownCall>>>> = const { RefCell::new(Vec::new()) };
+    static CALLS: RefCell<KnownCalls> = const { RefCell::new(Vec::new()) };
 }
 
 /// Forgets the calls of another query; there may be `count` of this one.

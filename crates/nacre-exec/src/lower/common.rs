@@ -92,18 +92,8 @@ pub(super) fn lower_common<'r>(
         }
         match &common.form {
             CommonForm::Rows => {
-                let lowered = checked(lower_relation(&relations, &common.root, &needed)?)?;
-                relations.common.push(Some(CommonRelation {
-                    name: common.name.clone(),
-                    place: nodes.len(),
-                    width: width(&lowered.node),
-                    columns: lowered.columns,
-                    outputs: common.outputs.clone(),
-                    is_grouped: lowered.is_grouped,
-                    row_may_fail: lowered.may_fail || reads_recursion(query, &common.root),
-                    may_fail: lowered.may_fail,
-                }));
-                nodes.push(lowered.node);
+                let node = lower_rows(query, &mut relations, common, &needed, nodes.len())?;
+                nodes.push(node);
             }
             CommonForm::Value => {
                 if reads_recursion(query, &common.root) && is_guarded(query, index) {
@@ -143,6 +133,28 @@ pub(super) fn lower_common<'r>(
         }
     }
     Ok((relations, nodes))
+}
+
+/// Lowers a query whose rows are kept, of which `needed` are wanted; it is at `place`.
+fn lower_rows(
+    query: &QueryPlan,
+    relations: &mut CommonRelations<'_>,
+    common: &CommonQuery,
+    needed: &[ColumnId],
+    place: usize,
+) -> LoweringResult<PlanNode> {
+    let lowered = checked(lower_relation(relations, &common.root, needed)?)?;
+    relations.common.push(Some(CommonRelation {
+        name: common.name.clone(),
+        place,
+        width: width(&lowered.node),
+        columns: lowered.columns,
+        outputs: common.outputs.clone(),
+        is_grouped: lowered.is_grouped,
+        row_may_fail: lowered.may_fail || reads_recursion(query, &common.root),
+        may_fail: lowered.may_fail,
+    }));
+    Ok(lowered.node)
 }
 
 /// Whether an operator, or a common query that it reads, reads a recursion.

@@ -24,8 +24,11 @@ pub(super) struct KnownOnce {
     is_asked_for: bool,
 }
 
+/// A value, or why there is none, by index.
+type KnownValues = Vec<Option<LoweringResult<KnownOnce>>>;
+
 thread_local! {
-    static VALUES: RefCell<Vec<Option<LoweringResult<KnownOnce>>>> = const { RefCell::new(Vec::new()) };
+    static VALUES: RefCell<KnownValues> = const { RefCell::new(Vec::new()) };
 }
 
 /// Forgets the values of another query; there may be `count` of this one.

@@ -2,15 +2,26 @@
 
 use std::sync::Arc;
 
+use super::common::{CommonNode, CommonScanNode, RecursionNode};
+use super::labels::{ColumnLabels, label_list};
 use super::measured::MeasuredNode;
 use super::node::{
-    AggregateCall, AggregateFunction, JoinKey, JoinNode, LimitNode, PairingKind, PlanNode,
-    ScanNode, SortKey, SortNode,
+    AggregateCall, AggregateNode, GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode,
+    PairingKind, PlanNode, ScanNode, SortNode,
 };
 use super::top::{FetchedScan, FirstKey};
 use super::window::{WindowFunction, WindowNode};
 use crate::counters::NodeCounters;
 use crate::scan::ScanPredicate;
+
+/// Names and values of an operator's properties.
+type OperatorFacts = Vec<(&'static str, String)>;
+
+/// A description, and what the columns of the operator are called.
+type LabelledDescription = (OperatorDescription, ColumnLabels);
+
+/// What the columns of common queries are called, as far as these were described.
+type CommonLabels = Vec<ColumnLabels>;
 
 /// The description of an operator and of its inputs.
 #[derive(Clone, Debug)]
@@ -28,7 +39,7 @@ pub struct OperatorDescription {
     /// What it counts when the plan runs, if it is measured.
     pub counters: Option<Arc<NodeCounters>>,
     /// Its properties as names and values.
-    pub facts: Vec<(&'static str, String)>,
+    pub facts: OperatorFacts,
     /// Of a join the side that streams through, then the one that is collected; of common queries
     /// these, then what reads them.
     pub inputs: Vec<OperatorDescription>,
@@ -37,108 +48,149 @@ pub struct OperatorDescription {
 impl PlanNode {
     /// Returns the operator and all below in words.
     pub fn describe(&self) -> OperatorDescription {
-        let (name, facts, input) = match self {
-            Self::Measured(measured) => return describe_measured(measured),
+        self.labelled(&mut CommonLabels::new()).0
+    }
+
+    fn labelled(&self, common: &mut CommonLabels) -> LabelledDescription {
+        let (name, input) = match self {
+            Self::Measured(measured) => return describe_measured(measured, common),
             Self::Scan(scan) => return describe_scan(scan),
-            Self::Once(once) => return describe_measured_as_last("Value", [&once.input]),
-            Self::Called(called) => return describe_measured_as_last("Call", [&called.input]),
-            Self::Recursion(recursion) => {
-                let inputs = vec![recursion.first.describe(), recursion.step.describe()];
-                return OperatorDescription { inputs, ..describe("Recursion", Vec::new(), &[]) };
-            }
-            Self::Filter(filter) => {
-                let count = filter.predicates.len().to_string();
-                ("Filter", vec![("conditions", count)], &filter.input)
-            }
-            Self::Map(map) => {
-                let count = map.outputs.len().to_string();
-                ("Map", vec![("columns", count)], &map.input)
-            }
-            Self::Join(join) => return describe_join(join),
-            Self::Rows(rows) if rows.rows == 0 => {
-                return describe("Empty", vec![("one-time filter", "false".to_owned())], &[]);
-            }
+            Self::Once(once) => return describe_measured_as_last("Value", &once.input, common),
+            Self::Called(call) => return describe_measured_as_last("Call", &call.input, common),
+            Self::Recursion(recursion) => return describe_recursion(recursion, common),
+            Self::Join(join) => return describe_join(join, common),
+            Self::Common(own) => return describe_common(own, common),
+            Self::CommonScan(scan) => return describe_common_scan(scan, common),
             Self::Rows(rows) => {
-                return describe("Rows", vec![("rows", rows.rows.to_string())], &[]);
-            }
-            Self::Common(common) => {
-                let inputs = common.queries.iter().chain([&common.input]);
-                return describe_measured_as_last("Common queries", inputs);
-            }
-            Self::CommonScan(scan) => {
-                let query = format!("{} ({})", scan.query + 1, scan.name);
-                return describe("Common rows", vec![("query", query)], &[]);
+                let (name, fact) = match rows.rows {
+                    0 => ("Empty", ("one-time filter", "false".to_owned())),
+                    count => ("Rows", ("rows", count.to_string())),
+                };
+                let labels = ColumnLabels::repeated("?", rows.columns.len());
+                return (describe(name, vec![fact], Vec::new()), labels);
             }
             Self::Series(series) => {
-                return describe("Series", vec![("rows", series.rows.to_string())], &[]);
+                let facts = vec![("rows", series.rows.to_string())];
+                let labels = ColumnLabels::repeated("generate_series", series.columns.len());
+                return (describe("Series", facts, Vec::new()), labels);
             }
-            Self::Append(append) => return describe("Append", Vec::new(), &append.inputs),
-            Self::Repeat(repeat) => {
-                let count = format!("column {}", repeat.count + 1);
-                ("Repeat", vec![("count", count)], &repeat.input)
+            Self::Append(append) => {
+                let inputs = append.inputs.iter().map(|input| input.labelled(common));
+                let (inputs, labels): (_, Vec<_>) = inputs.unzip();
+                let labels = labels.into_iter().next().unwrap_or_default();
+                return (describe("Append", Vec::new(), inputs), labels);
             }
-            Self::Expand(expand) => {
-                let names: Vec<_> = expand.sets.iter().map(|set| set.name).collect();
-                ("Expand", vec![("functions", names.join(", "))], &expand.input)
-            }
-            Self::Aggregate(aggregate) => {
-                let mut facts = aggregate_facts(aggregate.keys.len(), &aggregate.aggregates);
-                if !aggregate.dependents.is_empty() {
-                    facts.insert(1, ("dependent columns", aggregate.dependents.len().to_string()));
-                }
-                ("Aggregate", facts, &aggregate.input)
-            }
-            Self::GroupingSets(grouping) => {
-                let mut facts = aggregate_facts(grouping.keys.len(), &grouping.aggregates);
-                facts.insert(1, ("sets", grouping.sets.len().to_string()));
-                ("Grouping sets", facts, &grouping.input)
-            }
-            Self::Window(window) => ("Window", window_facts(window), &window.input),
-            Self::Sort(sort) => {
-                let name = if sort.rows_max.is_some() { "Top-k" } else { "Sort" };
-                (name, sort_facts(sort), &sort.input)
-            }
-            Self::Stepped(stepped) => ("First rows", Vec::new(), &stepped.input),
-            Self::Limit(limit) => ("Limit", limit_facts(limit), &limit.input),
+            Self::Filter(filter) => ("Filter", &filter.input),
+            Self::Map(map) => ("Map", &map.input),
+            Self::Repeat(repeat) => ("Repeat", &repeat.input),
+            Self::Expand(expand) => ("Expand", &expand.input),
+            Self::Aggregate(aggregate) => ("Aggregate", &aggregate.input),
+            Self::GroupingSets(grouping) => ("Grouping sets", &grouping.input),
+            Self::Window(window) => ("Window", &window.input),
+            Self::Sort(sort) if sort.rows_max.is_some() => ("Top-k", &sort.input),
+            Self::Sort(sort) => ("Sort", &sort.input),
+            Self::Stepped(stepped) => ("First rows", &stepped.input),
+            Self::Limit(limit) => ("Limit", &limit.input),
         };
-        describe(name, facts, std::slice::from_ref(input))
+        let (input, labels) = input.labelled(common);
+        let (facts, labels) = self.facts_over(labels);
+        (describe(name, facts, vec![input]), labels)
     }
-}
 
-/// Describes what has the rows of its last input, and is measured as that is.
-fn describe_measured_as_last<'p>(
-    name: &'static str,
-    inputs: impl IntoIterator<Item = &'p PlanNode>,
-) -> OperatorDescription {
-    let inputs: Vec<_> = inputs.into_iter().map(PlanNode::describe).collect();
-    let last = inputs.last();
-    let rows_expected = last.and_then(|last| last.rows_expected);
-    let counters = last.and_then(|last| last.counters.clone());
-    OperatorDescription { rows_expected, counters, inputs, ..describe(name, Vec::new(), &[]) }
+    /// Returns the facts and columns of an operator over an input with such columns.
+    fn facts_over(&self, labels: ColumnLabels) -> (OperatorFacts, ColumnLabels) {
+        let facts = match self {
+            Self::Filter(filter) => {
+                let conditions = labels.of_expressions(&filter.graph, &filter.predicates);
+                vec![("conditions", label_list(&conditions, " and "))]
+            }
+            Self::Map(map) => return map_facts(map, &labels),
+            Self::Repeat(repeat) => vec![("count", labels.get(repeat.count).to_owned())],
+            Self::Expand(expand) => {
+                let names: Vec<_> = expand.sets.iter().map(|set| set.name.to_owned()).collect();
+                let facts = vec![("functions", names.join(", "))];
+                let place = expand.has_ordinality.then(|| "ordinality".to_owned());
+                return (facts, labels.with(names.into_iter().chain(place)));
+            }
+            Self::Aggregate(aggregate) => return aggregate_facts(aggregate, &labels),
+            Self::GroupingSets(grouping) => return grouping_facts(grouping, &labels),
+            Self::Window(window) => return window_facts(window, labels),
+            Self::Sort(sort) => sort_facts(sort, &labels),
+            Self::Limit(limit) => limit_facts(limit),
+            _ => Vec::new(),
+        };
+        (facts, labels)
+    }
 }
 
 fn describe(
     name: &'static str,
-    facts: Vec<(&'static str, String)>,
-    inputs: &[PlanNode],
+    facts: OperatorFacts,
+    inputs: Vec<OperatorDescription>,
 ) -> OperatorDescription {
-    let inputs = inputs.iter().map(PlanNode::describe).collect();
     OperatorDescription { name, table: None, rows_expected: None, counters: None, facts, inputs }
 }
 
-fn describe_measured(measured: &MeasuredNode) -> OperatorDescription {
+/// Describes what has the rows of its input, and is measured as that is.
+fn describe_measured_as_last(
+    name: &'static str,
+    input: &PlanNode,
+    common: &mut CommonLabels,
+) -> LabelledDescription {
+    let (input, labels) = input.labelled(common);
+    (measured_as_last(name, vec![input]), labels)
+}
+
+fn measured_as_last(name: &'static str, inputs: Vec<OperatorDescription>) -> OperatorDescription {
+    let last = inputs.last();
+    let rows_expected = last.and_then(|last| last.rows_expected);
+    let counters = last.and_then(|last| last.counters.clone());
+    OperatorDescription { rows_expected, counters, ..describe(name, Vec::new(), inputs) }
+}
+
+fn describe_common(own: &CommonNode, common: &mut CommonLabels) -> LabelledDescription {
+    let mut inputs = Vec::new();
+    for query in &own.queries {
+        let (query, labels) = query.labelled(common);
+        inputs.push(query);
+        common.push(labels);
+    }
+    let (input, labels) = own.input.labelled(common);
+    inputs.push(input);
+    (measured_as_last("Common queries", inputs), labels)
+}
+
+fn describe_common_scan(scan: &CommonScanNode, common: &CommonLabels) -> LabelledDescription {
+    let facts = vec![("query", format!("{} ({})", scan.query + 1, scan.name))];
+    let labels = common.get(scan.query).cloned();
+    // A query that is called reads its arguments so.
+    let arguments = || ColumnLabels::repeated("argument", scan.width);
+    (describe("Common rows", facts, Vec::new()), labels.unwrap_or_else(arguments))
+}
+
+fn describe_recursion(recursion: &RecursionNode, common: &mut CommonLabels) -> LabelledDescription {
+    let (first, labels) = recursion.first.labelled(common);
+    common.push(labels.clone());
+    let (step, _) = recursion.step.labelled(common);
+    common.pop();
+    (describe("Recursion", Vec::new(), vec![first, step]), labels)
+}
+
+fn describe_measured(measured: &MeasuredNode, common: &mut CommonLabels) -> LabelledDescription {
     let mut rows = measured.rows_expected;
     if let (Some(rows), PlanNode::Sort(sort)) = (&mut rows, &measured.input) {
         *rows = sort.rows_max.map_or(*rows, |most| rows.min(most as f64));
     }
-    OperatorDescription {
+    let (own, labels) = measured.input.labelled(common);
+    let description = OperatorDescription {
         rows_expected: rows.map(|rows| rows.round() as u64),
         counters: Some(Arc::clone(&measured.counters)),
-        ..measured.input.describe()
-    }
+        ..own
+    };
+    (description, labels)
 }
 
-fn describe_join(join: &JoinNode) -> OperatorDescription {
+fn describe_join(join: &JoinNode, common: &mut CommonLabels) -> LabelledDescription {
     let name = match join.kind {
         PairingKind::Inner => "Join",
         PairingKind::ProbeOuter => "Left join",
@@ -151,18 +203,23 @@ fn describe_join(join: &JoinNode) -> OperatorDescription {
         PairingKind::BuildSemi => "Right semi join",
         PairingKind::BuildAnti => "Right anti join",
     };
-    let pair = |key: &JoinKey| format!("column {} = column {}", key.probe + 1, key.build + 1);
+    let (probe_input, probe) = join.probe.labelled(common);
+    let (build_input, build) = join.build.labelled(common);
+    let pair = |key: &JoinKey| format!("{} = {}", probe.get(key.probe), build.get(key.build));
     let keys: Vec<_> = join.keys.iter().map(pair).collect();
-    let mut facts = Vec::new();
-    if !keys.is_empty() {
-        facts.push(("keys", keys.join(" and ")));
-    }
-    let conditions = join.probe_conditions.len() + join.predicates.len();
-    if conditions > 0 {
-        facts.push(("conditions", conditions.to_string()));
-    }
-    let inputs = vec![join.probe.describe(), join.build.describe()];
-    OperatorDescription { inputs, ..describe(name, facts, &[]) }
+    let both = probe.clone().with(build.0.iter().cloned());
+    let mut conditions = probe.of(&join.probe_conditions);
+    conditions.extend(both.of_expressions(&join.graph, &join.predicates));
+    let facts = [("keys", keys), ("conditions", conditions)];
+    let facts = facts.into_iter().filter(|(_, labels)| !labels.is_empty());
+    let facts = facts.map(|(name, labels)| (name, label_list(&labels, " and "))).collect();
+    let labels = match (join.kind.has_probe_columns(), join.kind.has_build_columns()) {
+        (true, true) => both,
+        (false, _) => build,
+        (true, false) if join.kind == PairingKind::Mark => probe.with(["has partner".to_owned()]),
+        (true, false) => probe,
+    };
+    (describe(name, facts, vec![probe_input, build_input]), labels)
 }
 
 /// Returns the name of a column of a scan's table.
@@ -171,11 +228,11 @@ fn column_name(scan: &ScanNode, column: usize) -> String {
     schema.columns.get(column).map_or("?", |column| &column.name).to_owned()
 }
 
-fn describe_scan(scan: &ScanNode) -> OperatorDescription {
+fn describe_scan(scan: &ScanNode) -> LabelledDescription {
     let schema = scan.snapshot.table().schema();
     let name = |column: usize| column_name(scan, column);
-    let columns: Vec<_> = scan.columns.iter().map(|column| name(*column)).collect();
-    let mut facts = vec![("columns", columns.join(", "))];
+    let labels = ColumnLabels(scan.columns.iter().map(|column| name(*column)).collect());
+    let mut facts = vec![("columns", labels.0.join(", "))];
     let restrictions: Vec<_> = scan
         .predicates
         .iter()
@@ -194,92 +251,100 @@ fn describe_scan(scan: &ScanNode) -> OperatorDescription {
     if !restrictions.is_empty() {
         facts.push(("restrictions", restrictions.join(" and ")));
     }
-    OperatorDescription { table: Some(schema.name.clone()), ..describe("Scan", facts, &[]) }
+    let description = describe("Scan", facts, Vec::new());
+    (OperatorDescription { table: Some(schema.name.clone()), ..description }, labels)
 }
 
-fn aggregate_name(call: &AggregateCall) -> String {
-    let name = match call.function {
-        AggregateFunction::CountRows => "count(*)",
-        AggregateFunction::Count => "count",
-        AggregateFunction::Sum => "sum",
-        AggregateFunction::CountSum => "sum of counts",
-        AggregateFunction::Min | AggregateFunction::ExactMin => "min",
-        AggregateFunction::Max | AggregateFunction::ExactMax => "max",
-        AggregateFunction::ExactSum => "sum of numerics",
-        AggregateFunction::ExactState => "avg of numerics",
-        AggregateFunction::AverageState => "avg",
-        AggregateFunction::CountDistinct => "count(distinct)",
-        AggregateFunction::DistinctState => "sum(distinct)",
-        AggregateFunction::Collect => "collect",
-        AggregateFunction::Moments(_) => "sums of floats",
-    };
-    if call.filter.is_some() { format!("{name} filter") } else { name.to_owned() }
+fn map_facts(map: &MapNode, input: &ColumnLabels) -> (OperatorFacts, ColumnLabels) {
+    let labels = input.of_expressions(&map.graph, &map.outputs);
+    (vec![("columns", label_list(&labels, ", "))], ColumnLabels(labels))
 }
 
-fn aggregate_facts(keys: usize, aggregates: &[AggregateCall]) -> Vec<(&'static str, String)> {
-    let calls: Vec<_> = aggregates.iter().map(aggregate_name).collect();
-    let mut facts = vec![("keys", keys.to_string())];
+fn aggregate_facts(
+    aggregate: &AggregateNode,
+    input: &ColumnLabels,
+) -> (OperatorFacts, ColumnLabels) {
+    let (keys, dependents) = (input.of(&aggregate.keys), input.of(&aggregate.dependents));
+    let calls = called(&aggregate.aggregates, input);
+    let facts = [("keys", &keys), ("dependent columns", &dependents), ("aggregates", &calls)];
+    let facts = facts.into_iter().filter(|(_, labels)| !labels.is_empty());
+    let facts = facts.map(|(name, labels)| (name, label_list(labels, ", "))).collect();
+    let values = aggregate.aggregates.iter().flat_map(|call| input.of_aggregate(call));
+    (facts, ColumnLabels(keys.into_iter().chain(dependents).chain(values).collect()))
+}
+
+fn grouping_facts(
+    grouping: &GroupingSetsNode,
+    input: &ColumnLabels,
+) -> (OperatorFacts, ColumnLabels) {
+    let keys = input.of(&grouping.keys);
+    let key = |index: &usize| keys.get(*index).cloned().unwrap_or_default();
+    let set =
+        |set: &Vec<usize>| format!("({})", set.iter().map(key).collect::<Vec<_>>().join(", "));
+    let sets: Vec<_> = grouping.sets.iter().map(set).collect();
+    let mut facts = vec![("sets", label_list(&sets, ", "))];
+    let calls = called(&grouping.aggregates, input);
     if !calls.is_empty() {
-        facts.push(("aggregates", calls.join(", ")));
+        facts.push(("aggregates", label_list(&calls, ", ")));
     }
-    facts
+    let values = grouping.aggregates.iter().flat_map(|call| input.of_aggregate(call));
+    let set = ["grouping set".to_owned()];
+    (facts, ColumnLabels(keys.iter().cloned().chain(values).chain(set).collect()))
 }
 
-fn window_facts(window: &WindowNode) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("keys", key_names(&window.keys))];
+fn called(aggregates: &[AggregateCall], input: &ColumnLabels) -> Vec<String> {
+    aggregates.iter().map(|call| input.of_call(call)).collect()
+}
+
+fn window_facts(window: &WindowNode, input: ColumnLabels) -> (OperatorFacts, ColumnLabels) {
+    let keys = input.of_sort_keys(&window.keys);
+    let mut facts = vec![("keys", label_list(&keys, ", "))];
+    let mut added = Vec::new();
     for one in &window.windows {
-        let calls: Vec<String> = one
-            .calls
-            .iter()
-            .map(|call| match &call.function {
-                WindowFunction::RowNumber => "row_number".to_owned(),
-                WindowFunction::Rank => "rank".to_owned(),
-                WindowFunction::DenseRank => "dense_rank".to_owned(),
-                WindowFunction::PercentRank => "percent_rank".to_owned(),
-                WindowFunction::CumeDist => "cume_dist".to_owned(),
-                WindowFunction::Ntile { .. } => "ntile".to_owned(),
-                WindowFunction::Shift { is_lead: false, .. } => "lag".to_owned(),
-                WindowFunction::Shift { .. } => "lead".to_owned(),
-                WindowFunction::FirstValue { .. } => "first_value".to_owned(),
-                WindowFunction::LastValue { .. } => "last_value".to_owned(),
-                WindowFunction::NthValue { .. } => "nth_value".to_owned(),
-                WindowFunction::Aggregate(call) => aggregate_name(call),
-                WindowFunction::Fold(call) => call.fold.name().to_owned(),
-            })
-            .collect();
+        let calls = one.calls.iter().map(|call| function_label(&call.function, &input));
+        let calls: Vec<_> = calls.collect();
         let (partition, order) = (one.partition_keys, one.order_keys);
-        let calls = calls.join(", ");
-        facts.push(("window", format!("partition {partition}, order {order}: {calls}")));
+        let parts = [("partition by", 0..partition), ("order by", partition..partition + order)];
+        let parts = parts.into_iter().filter_map(|(words, range)| {
+            let own = keys.get(range).filter(|own| !own.is_empty())?;
+            Some(format!("{words} {}", label_list(own, ", ")))
+        });
+        let parts: Vec<_> = parts.collect();
+        let text = format!("{} over ({})", label_list(&calls, ", "), parts.join(" "));
+        facts.push(("window", text));
+        added.extend(calls);
     }
-    facts
+    (facts, input.with(added))
 }
 
-fn limit_facts(limit: &LimitNode) -> Vec<(&'static str, String)> {
+fn function_label(function: &WindowFunction, input: &ColumnLabels) -> String {
+    let (name, argument) = match function {
+        WindowFunction::RowNumber => ("row_number", None),
+        WindowFunction::Rank => ("rank", None),
+        WindowFunction::DenseRank => ("dense_rank", None),
+        WindowFunction::PercentRank => ("percent_rank", None),
+        WindowFunction::CumeDist => ("cume_dist", None),
+        WindowFunction::Ntile { .. } => ("ntile", None),
+        WindowFunction::Shift { argument, is_lead: false, .. } => ("lag", Some(argument)),
+        WindowFunction::Shift { argument, .. } => ("lead", Some(argument)),
+        WindowFunction::FirstValue { argument } => ("first_value", Some(argument)),
+        WindowFunction::LastValue { argument } => ("last_value", Some(argument)),
+        WindowFunction::NthValue { argument, .. } => ("nth_value", Some(argument)),
+        WindowFunction::Aggregate(call) => return input.of_call(call),
+        WindowFunction::Fold(call) => (call.fold.name(), Some(&call.argument)),
+    };
+    format!("{name}({})", argument.map_or("", |argument| input.get(*argument)))
+}
+
+fn limit_facts(limit: &LimitNode) -> OperatorFacts {
     let rows = limit.rows_max.map(|rows| ("rows", rows.to_string()));
     let late = limit.late.as_ref().map(|_| ("rows", "computed".to_owned()));
     let offset = (limit.offset > 0).then(|| ("offset", limit.offset.to_string()));
     rows.or(late).into_iter().chain(offset).collect()
 }
 
-fn key_names(keys: &[SortKey]) -> String {
-    let keys: Vec<_> = keys
-        .iter()
-        .map(|key| {
-            let direction = if key.is_descending { " desc" } else { "" };
-            // The default is last in ascending order, and first in descending order.
-            let nulls = match (key.is_nulls_first, key.is_descending) {
-                (true, false) => " nulls first",
-                (false, true) => " nulls last",
-                _ => "",
-            };
-            format!("column {}{direction}{nulls}", key.column + 1)
-        })
-        .collect();
-    keys.join(", ")
-}
-
-fn sort_facts(sort: &SortNode) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("keys", key_names(&sort.keys))];
+fn sort_facts(sort: &SortNode, labels: &ColumnLabels) -> OperatorFacts {
+    let mut facts = vec![("keys", label_list(&labels.of_sort_keys(&sort.keys), ", "))];
     facts.extend(sort.rows_max.map(|rows| ("rows", rows.to_string())));
     let Some(top) = sort.top_scans() else { return facts };
     let name = |scan: &ScanNode, output: usize| column_name(scan, scan.columns[output]);

@@ -6,7 +6,7 @@
 //! | PostgreSQL fails | `having null` | `having true` | we fail: it computes groups not kept |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true` | without | it fails: it reads no rows for HAVING alone |
-//! | rows | `t1.f`, `trunc(x)` | `t1.f + 0`, `trunc(x) + 0` | no difference: groups show any of equal zeros |
+//! | rows | `t1.f`, `trunc(x)` | `t1.f + 0`, `trunc(x) + 0` | no difference: zeros are equal |
 
 use super::compare::{
     AnswerDifference, AnswerPair, QueryAnswer, RowOrder, difference, is_same_error,

@@ -1,0 +1,211 @@
+//! What columns and expressions of plans are called, for EXPLAIN.
+//!
+//! Columns of tables have their names. What is computed is written as an expression of names, with
+//! a question mark for each constant: plans do not know the SQL types of their values.
+
+use super::node::{AggregateCall, AggregateFunction, SortKey};
+use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
+use crate::value::ScalarValue;
+
+/// Longest label, in characters; longer ones are cut.
+const LABEL_CHARS_MAX: usize = 100;
+
+/// Longest list, in bytes; the labels behind it are counted.
+const LIST_BYTES_MAX: usize = 400;
+
+/// Levels of an expression that are written.
+const LEVELS_MAX: usize = 8;
+
+/// Labels of the columns of an operator.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ColumnLabels(pub(super) Vec<String>);
+
+impl ColumnLabels {
+    /// Returns the label of a column.
+    pub(super) fn get(&self, column: usize) -> &str {
+        self.0.get(column).map_or("?", String::as_str)
+    }
+
+    /// Returns the labels of some columns.
+    pub(super) fn of(&self, columns: &[usize]) -> Vec<String> {
+        columns.iter().map(|column| self.get(*column).to_owned()).collect()
+    }
+
+    /// Returns one label for each of so many columns.
+    pub(super) fn repeated(label: &str, count: usize) -> Self {
+        Self(vec![label.to_owned(); count])
+    }
+
+    /// Adds labels behind.
+    pub(super) fn with(mut self, others: impl IntoIterator<Item = String>) -> Self {
+        self.0.extend(others);
+        self
+    }
+
+    /// Returns the labels of expressions over these columns.
+    pub(super) fn of_expressions(
+        &self,
+        graph: &ExpressionGraph,
+        ids: &[ExpressionId],
+    ) -> Vec<String> {
+        ids.iter().map(|id| self.of_expression(graph, *id)).collect()
+    }
+
+    fn of_expression(&self, graph: &ExpressionGraph, id: ExpressionId) -> String {
+        let mut text = String::new();
+        self.write_expression(graph, id, LEVELS_MAX, &mut text);
+        let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+        cut(inner.filter(|inner| is_balanced(inner)).unwrap_or(&text))
+    }
+
+    /// Returns the labels of the columns that an aggregate gives.
+    pub(super) fn of_aggregate(&self, call: &AggregateCall) -> Vec<String> {
+        if call.function.columns() == 1 {
+            return vec![self.of_call(call)];
+        }
+        ["sum", "count"]
+            .iter()
+            .map(|part| cut(&format!("{part} of {}", self.of_call(call))))
+            .collect()
+    }
+
+    /// Returns the label of a call of an aggregate.
+    pub(super) fn of_call(&self, call: &AggregateCall) -> String {
+        let (name, word) = match call.function {
+            AggregateFunction::CountRows | AggregateFunction::Count => ("count", ""),
+            AggregateFunction::Sum | AggregateFunction::ExactSum | AggregateFunction::CountSum => {
+                ("sum", "")
+            }
+            AggregateFunction::Min | AggregateFunction::ExactMin => ("min", ""),
+            AggregateFunction::Max | AggregateFunction::ExactMax => ("max", ""),
+            AggregateFunction::AverageState | AggregateFunction::ExactState => ("avg", ""),
+            AggregateFunction::CountDistinct => ("count", "distinct "),
+            AggregateFunction::DistinctState => ("sum", "distinct "),
+            AggregateFunction::Collect => ("collect", ""),
+            AggregateFunction::Moments(_) => ("sums of floats", ""),
+        };
+        let argument = call.argument.map_or("*", |argument| self.get(argument));
+        let filter = call.filter.map(|filter| format!(" filter (where {})", self.get(filter)));
+        cut(&format!("{name}({word}{argument}){}", filter.unwrap_or_default()))
+    }
+
+    /// Returns the keys of a sort.
+    pub(super) fn of_sort_keys(&self, keys: &[SortKey]) -> Vec<String> {
+        let label = |key: &SortKey| {
+            let direction = if key.is_descending { " desc" } else { "" };
+            // The default is last in ascending order, and first in descending order.
+            let nulls = match (key.is_nulls_first, key.is_descending) {
+                (true, false) => " nulls first",
+                (false, true) => " nulls last",
+                _ => "",
+            };
+            format!("{}{direction}{nulls}", self.get(key.column))
+        };
+        keys.iter().map(label).collect()
+    }
+
+    fn write_expression(
+        &self,
+        graph: &ExpressionGraph,
+        id: ExpressionId,
+        levels: usize,
+        text: &mut String,
+    ) {
+        use ExpressionNode as Node;
+        if levels == 0 {
+            return text.push_str("...");
+        }
+        let mut write = |parts: &[&str], inputs: &[ExpressionId]| {
+            for (index, part) in parts.iter().enumerate() {
+                text.push_str(part);
+                if let Some(input) = inputs.get(index) {
+                    self.write_expression(graph, *input, levels - 1, text);
+                }
+            }
+        };
+        match graph.node(id) {
+            Node::Column { index, .. } => write(&[self.get(*index)], &[]),
+            Node::Constant(ScalarValue::Null(_)) => write(&["null"], &[]),
+            Node::Constant(ScalarValue::Bool(value)) => write(&[&value.to_string()], &[]),
+            Node::Constant(_) => write(&["?"], &[]),
+            Node::IntArithmetic { op, left, right, .. }
+            | Node::FloatArithmetic { op, left, right } => {
+                write(&["(", arithmetic_sign(*op), ")"], &[*left, *right]);
+            }
+            Node::Compare { op, left, right } => {
+                write(&["(", &format!(" {op} "), ")"], &[*left, *right]);
+            }
+            Node::And { left, right } => write(&["(", " and ", ")"], &[*left, *right]),
+            Node::Or { left, right } => write(&["(", " or ", ")"], &[*left, *right]),
+            Node::Not { input } => write(&["(not ", ")"], &[*input]),
+            Node::IsNull { input } => write(&["(", " is null)"], &[*input]),
+            Node::StringTest { input, predicate } => {
+                write(&["(", &format!(" {predicate:?})")], &[*input]);
+            }
+            Node::Case { condition, then, otherwise } => {
+                let inputs = [*condition, *then, *otherwise];
+                write(&["case when ", " then ", " else ", " end"], &inputs);
+            }
+            // Forms of values: not of the query.
+            Node::CastInt { input, .. }
+            | Node::Rescale { input, .. }
+            | Node::IntToFloat { input, .. }
+            | Node::CastFloat { input, .. } => {
+                self.write_expression(graph, *input, levels, text);
+            }
+            Node::ExtractYear { input } => write(&["year(", ")"], &[*input]),
+            Node::Foreign { function, arguments } => {
+                let mut parts = vec![", "; arguments.len() + 1];
+                let name = format!("{function:?}(");
+                parts[0] = &name;
+                parts[arguments.len()] = if arguments.is_empty() { "" } else { ")" };
+                write(&parts, arguments);
+                if arguments.is_empty() {
+                    text.push(')');
+                }
+            }
+        }
+    }
+}
+
+fn arithmetic_sign(op: ArithmeticOp) -> &'static str {
+    match op {
+        ArithmeticOp::Add => " + ",
+        ArithmeticOp::Subtract => " - ",
+        ArithmeticOp::Multiply => " * ",
+        ArithmeticOp::Divide => " / ",
+        ArithmeticOp::Remainder => " % ",
+    }
+}
+
+/// Whether each parenthesis of a text closes one before it.
+fn is_balanced(text: &str) -> bool {
+    let mut depth = 0i32;
+    text.chars().all(|one| {
+        depth += i32::from(one == '(') - i32::from(one == ')');
+        depth >= 0
+    })
+}
+
+/// Returns a text without what is too long.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(LABEL_CHARS_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Writes labels one behind the other.
+pub(super) fn label_list(labels: &[String], separator: &str) -> String {
+    let mut text = String::new();
+    for (index, label) in labels.iter().enumerate() {
+        if text.len() > LIST_BYTES_MAX {
+            return format!("{text}{separator}... ({} more)", labels.len() - index);
+        }
+        if index > 0 {
+            text.push_str(separator);
+        }
+        text.push_str(label);
+    }
+    text
+}
