@@ -59,6 +59,7 @@ mod form;
 mod join_keys;
 mod join_sides;
 mod joins;
+mod levels;
 mod like;
 mod limits;
 mod once;
@@ -89,6 +90,7 @@ use crate::plan::{CommonNode, PhysicalPlan, PlanNode};
 
 pub use error::LoweringError;
 pub use form::column_sql_type;
+pub use levels::require_levels;
 pub use query::{OutputForm, PhysicalQuery, QueryOutput};
 pub use stored::{StoredRelation, StoredRelations};
 
@@ -103,7 +105,8 @@ const LEVELS_MAX: usize = 900;
 /// ```
 ///
 /// # Errors
-/// [`LoweringError::NotSupported`] names what the executor has not with the same meaning.
+/// [`LoweringError::NotSupported`] names what the executor has not with the same meaning;
+/// [`LoweringError::Stopped`] within [`nacre_plan::control::until_stopped`].
 pub fn lower_query(
     query: &QueryPlan,
     relations: &dyn StoredRelations,
@@ -149,7 +152,7 @@ fn lower_outputs(
         PlanNode::Common(Box::new(CommonNode { queries: common, input: root.node }))
     };
     if node.depth() > LEVELS_MAX {
-        return Err(LoweringError::not_supported("queries of this many operators"));
+        return Err(levels::too_many_levels());
     }
     let mut outputs = Vec::with_capacity(query.outputs.len());
     for output in &query.outputs {

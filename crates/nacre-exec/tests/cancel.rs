@@ -7,6 +7,8 @@
 
 mod support;
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use nacre_exec::ExecErrorKind;
@@ -14,6 +16,7 @@ use nacre_exec::dispatch::{QueryOptions, WorkerPool};
 use nacre_exec::lower::lower_query;
 use nacre_exec::plan::PhysicalPlan;
 use nacre_exec::spill::SpillSpace;
+use nacre_plan::control::{PlanningStopped, until_stopped};
 use nacre_plan::optimizer::optimize;
 use nacre_types::ValueSettings;
 use support::statements::TestDatabase;
@@ -228,4 +231,45 @@ fn queries_with_little_memory_end_soon_wherever_they_are() {
     }
     drop(pool);
     assert_eq!((space.bytes_used(), space.files()), (0, 0));
+}
+
+/// Returns a query of so many conditions on two columns.
+fn many_conditions(count: usize) -> String {
+    let columns = ["a", "k"];
+    let condition = |number: usize| format!(" and {} <> {}", columns[number % 2], 1_000 + number);
+    let conditions: String = (0..count).map(condition).collect();
+    format!("select sum(k) from t where a > 0{conditions}")
+}
+
+#[test]
+fn lowering_ends_soon_wherever_it_is_stopped() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let plan = optimize(database.bind(&many_conditions(4_000)), &database);
+    let lower_until = |asked_max: usize| {
+        let (asked, told) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(None)));
+        let (count, time) = (Rc::clone(&asked), Rc::clone(&told));
+        let should_stop = move || {
+            count.set(count.get() + 1);
+            if count.get() == asked_max {
+                time.set(Some(Instant::now()));
+            }
+            count.get() >= asked_max
+        };
+        let lowered = until_stopped(should_stop, || {
+            lower_query(&plan, &database, &ValueSettings::default()).map(|_| ())
+        });
+        (lowered, asked.get(), told.get().map_or(Duration::ZERO, |told| told.elapsed()))
+    };
+    let (lowered, asked, _) = lower_until(usize::MAX);
+    assert_eq!(lowered, Ok(Ok(())));
+    assert!(asked > 10, "asked {asked} times");
+    for asked_max in (1..asked).step_by(asked / 10) {
+        let mut least = Duration::MAX;
+        for _ in 0..TRIES {
+            let (lowered, asked, took) = lower_until(asked_max);
+            assert_eq!((lowered, asked), (Err(PlanningStopped), asked_max));
+            least = least.min(took);
+        }
+        assert!(least < END_MAX, "{least:?}");
+    }
 }

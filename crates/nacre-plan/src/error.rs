@@ -30,6 +30,12 @@ impl BindError {
         Self::new("54000", what, range)
     }
 
+    /// Makes the error of planning that was stopped: [`crate::control::until_stopped`] says why.
+    #[cold]
+    pub(crate) fn stopped(range: SourceRange) -> Self {
+        Self::new("57014", "canceling statement due to user request", range)
+    }
+
     /// Makes an error of a value that is written at `range`.
     pub fn of_value(error: &ValueError, range: SourceRange) -> Self {
         Self { sql_state: error.sql_state(), text: error.text().clone(), range: Some(range) }

@@ -4,6 +4,7 @@
 //! 2. [`binder`] resolves names, functions, operators and types by PostgreSQL's rules.
 //! 3. [`algebra`] is the result: operators over columns with identities, expressions with types.
 //! 4. [`optimizer`] turns a plan with joins into a cheaper one of the same rows.
+//! 5. [`control`] ends any of them early.
 //!
 //! # Invariants
 //! 1. What PostgreSQL refuses is refused with its SQLSTATE, words and position.
@@ -13,6 +14,7 @@
 
 pub mod algebra;
 pub mod binder;
+pub mod control;
 pub mod definition;
 mod error;
 pub mod optimizer;

@@ -25,6 +25,7 @@
 //!    join's condition fallible ones are the last.
 //! 3. The right input of a join is the one to build a hash table of: the smaller one by estimate.
 //! 4. The order of FROM has no influence on the order of inner joins.
+//! 5. Each pass returns early, with anything, once [`crate::control`] says that planning is to end.
 //! # Source
 //! Moerkotte, Neumann: "Analysis of two existing and one new dynamic programming algorithm", VLDB
 //! 2006 (DPccp); Fegaras: "A new heuristic for optimizing large queries", DEXA 1998 (greedy).

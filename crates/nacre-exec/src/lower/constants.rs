@@ -36,6 +36,7 @@ pub(super) fn without_constants<'e>(
     let mut kept = Vec::with_capacity(conditions.len());
     let mut has_rows = true;
     for condition in conditions {
+        LoweringError::check_stopped()?;
         let mut columns = Vec::new();
         collect_columns(condition, &mut columns);
         if is_null_call(condition)? {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use nacre_plan::control::is_stopped;
 use nacre_types::ValueError;
 
 use crate::error::ExecError;
@@ -15,6 +16,8 @@ pub enum LoweringError {
     /// A constant has no value: an error of the query before its first row, as in PostgreSQL, which
     /// computes immutable functions of constants while it plans.
     ConstantFails { error: ValueError },
+    /// Planning was stopped ([`nacre_plan::control`]).
+    Stopped,
     /// The query contradicts itself or the store: a bug in Nacre (XX000).
     Contradiction { reason: String },
 }
@@ -25,6 +28,11 @@ pub(super) type LoweringResult<T> = Result<T, LoweringError>;
 impl LoweringError {
     pub(super) fn not_supported(what: impl Into<String>) -> Self {
         Self::NotSupported { what: what.into() }
+    }
+
+    /// Fails once planning is to end.
+    pub(super) fn check_stopped() -> LoweringResult<()> {
+        if is_stopped() { Err(Self::Stopped) } else { Ok(()) }
     }
 
     #[cold]
@@ -38,6 +46,7 @@ impl fmt::Display for LoweringError {
         match self {
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
             Self::ConstantFails { error } => write!(f, "{error}"),
+            Self::Stopped => f.write_str("canceling statement due to user request"),
             Self::Contradiction { reason } => write!(f, "internal error in lowering: {reason}"),
         }
     }

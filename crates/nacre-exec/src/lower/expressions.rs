@@ -103,6 +103,7 @@ impl<'c> ExpressionLowering<'c> {
         &mut self,
         expression: &ScalarExpression,
     ) -> LoweringResult<LoweredExpression> {
+        LoweringError::check_stopped()?;
         if let Some(value) = fold_constant(expression)? {
             return self.constant(&value, expression.sql_type);
         }

@@ -5,7 +5,7 @@
 
 use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, find_function};
 use nacre_functions::coercion::CoercionPathway;
-use nacre_plan::algebra::{CaseArm, CastStep, ScalarExpression, ScalarKind};
+use nacre_plan::algebra::{CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind};
 use nacre_types::{SqlValue, ValueError};
 
 use super::constants::CONSTANT_BYTES_MAX;
@@ -22,15 +22,16 @@ pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Opt
     let value = match &expression.kind {
         ScalarKind::Column(_) => return Ok(None),
         ScalarKind::Constant(value) => Ok(value.0.clone()),
+        ScalarKind::Operator { operands, .. } if operands.iter().any(is_plain_column) => {
+            return Ok(None);
+        }
         _ => {
             let row = RowExpression::compile(expression, &mut |_, _| None);
             let Some(row) = row.filter(|row| !row.has_inputs()) else { return Ok(None) };
             row.evaluate(&|_| ScalarValue::Null(ValueClass::Bool))
         }
     };
-    if let Ok(SqlValue::Text(text)) = &value
-        && text.len() > CONSTANT_BYTES_MAX as usize
-    {
+    if value.as_ref().is_ok_and(is_too_long) {
         return Err(LoweringError::not_supported("a constant this long"));
     }
     value.map(Some).map_err(|error| failing_constant(expression, error))
@@ -85,17 +86,20 @@ pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool
 
 /// Looks at arguments before the call. Of arguments that are all constants none is computed here,
 /// so that each constant is computed once, as a part of the largest expression of constants.
+///
+/// Most calls have columns and literals: these are decided without a look at the function.
 fn constant_part(expression: &ScalarExpression) -> LoweringResult<ConstantPart> {
-    let (is_strict, operands) = match &expression.kind {
-        ScalarKind::Operator { operator, operands } => {
-            let function = find_function(operator.function);
-            (function.is_some_and(|function| function.is_strict), operands)
-        }
-        ScalarKind::Function { function, arguments } => (function.is_strict, arguments),
+    let operands = match &expression.kind {
+        ScalarKind::Operator { operands, .. } => operands,
+        ScalarKind::Function { arguments, .. } => arguments,
+        ScalarKind::Column(_) => return Ok(ConstantPart::Open),
         _ if is_of_constants(expression) => return Ok(ConstantPart::Whole),
         _ => return Ok(ConstantPart::Open),
     };
-    if !is_strict {
+    if operands.iter().any(is_plain_column) && operands.iter().all(is_plain) {
+        return Ok(ConstantPart::Open);
+    }
+    if !is_strict_call(expression) {
         let is_whole = operands.iter().all(is_of_constants);
         return Ok(if is_whole { ConstantPart::Whole } else { ConstantPart::Open });
     }
@@ -116,6 +120,37 @@ fn constant_part(expression: &ScalarExpression) -> LoweringResult<ConstantPart> 
     }
     operands.iter().try_for_each(check_constants)?;
     Ok(ConstantPart::Null)
+}
+
+/// Whether a call is null if an argument is.
+fn is_strict_call(expression: &ScalarExpression) -> bool {
+    match &expression.kind {
+        ScalarKind::Operator { operator, .. } => {
+            find_function(operator.function).is_some_and(|function| function.is_strict)
+        }
+        ScalarKind::Function { function, .. } => function.is_strict,
+        _ => false,
+    }
+}
+
+/// Whether an expression is a column, or a cast of one.
+fn is_plain_column(mut expression: &ScalarExpression) -> bool {
+    while let ScalarKind::Cast { operand, .. } = &expression.kind {
+        expression = operand;
+    }
+    matches!(expression.kind, ScalarKind::Column(_))
+}
+
+/// Whether an expression is a column, or a cast of one, or a literal that is not null.
+fn is_plain(expression: &ScalarExpression) -> bool {
+    match &expression.kind {
+        ScalarKind::Constant(ConstantValue(value)) => !value.is_null() && !is_too_long(value),
+        _ => is_plain_column(expression),
+    }
+}
+
+fn is_too_long(value: &SqlValue) -> bool {
+    matches!(value, SqlValue::Text(text) if text.len() > CONSTANT_BYTES_MAX as usize)
 }
 
 /// Whether there are only constants in an expression.

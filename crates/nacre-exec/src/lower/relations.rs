@@ -49,6 +49,7 @@ pub(super) fn lower_relation(
     operator: &RelationalOperator,
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
+    LoweringError::check_stopped()?;
     let mut lowered = lower_operator(relations, operator, needed)?.emptied_if_none();
     if let (Some(estimates), false) =
         (relations.estimates(), matches!(lowered.node, PlanNode::Rows(_)))

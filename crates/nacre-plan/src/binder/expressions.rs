@@ -11,6 +11,7 @@ use super::row_comparisons::row_items;
 use super::scope::{OuterScope, Scope};
 use super::{Binder, EXPRESSION_DEPTH_MAX, EXPRESSIONS_COPIED_MAX};
 use crate::algebra::{ScalarExpression, ScalarKind};
+use crate::control;
 use crate::error::BindError;
 
 /// Bits of an integer without its sign.
@@ -96,6 +97,8 @@ impl Binder<'_> {
         self.depth += 1;
         let bound = if self.depth > EXPRESSION_DEPTH_MAX {
             Err(too_deep(node.range))
+        } else if control::is_stopped() {
+            Err(BindError::stopped(node.range))
         } else {
             self.bind_kind(node, place)
         };

@@ -17,10 +17,14 @@ use nacre_types::SqlValue;
 use crate::algebra::{
     CaseArm, CastStep, ConstantValue, RelationalOperator, ScalarExpression, ScalarKind,
 };
+use crate::control;
 use crate::properties::is_total;
 
 /// Folds the expressions of a query.
 pub(super) fn fold_decided(operator: &mut RelationalOperator) {
+    if control::is_stopped() {
+        return;
+    }
     operator.expressions_mut().into_iter().for_each(fold_expression);
     operator.inputs_mut().for_each(fold_decided);
     if let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true } = operator
@@ -34,6 +38,9 @@ pub(super) fn fold_decided(operator: &mut RelationalOperator) {
 }
 
 fn fold_expression(expression: &mut ScalarExpression) {
+    if control::is_stopped() {
+        return;
+    }
     expression.children_mut().for_each(fold_expression);
     fold_case(expression);
     if let Some(value) = decided_value(expression).or_else(|| first_value(expression)) {

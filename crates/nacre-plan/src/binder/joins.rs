@@ -15,6 +15,7 @@ use super::recursion::{RecursionBlock, block_of_joins};
 use super::scope::{Scope, ScopeColumn, ScopeTable, require_columns};
 use super::subquery_joins::has_subquery;
 use crate::algebra::{JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::control;
 use crate::error::BindError;
 
 /// A part of FROM: what it reads and what it makes visible.
@@ -23,12 +24,11 @@ type BoundFrom = (RelationalOperator, Scope);
 impl Binder<'_> {
     /// Binds FROM: returns what it reads and what it makes visible.
     pub(super) fn bind_from(&mut self, from: &[FromItem]) -> Result<BoundFrom, BindError> {
+        let hidden = self.out_of_reach.clone();
         let mut bound: Option<BoundFrom> = None;
         for item in from {
-            let before = bound.as_ref().map(|(_, scope)| scope.clone()).unwrap_or_default();
-            let names = before.tables.iter().map(|table| table.name.clone());
-            let out_of_reach = names.chain(self.out_of_reach.clone()).collect();
-            let next = self.bind_item_of_from(item, &FromPlace { out_of_reach, before })?;
+            let before = bound.as_ref().map(|(_, scope)| scope);
+            let next = self.bind_item_of_from(item, &FromPlace::of_item(before, &hidden))?;
             bound = Some(match bound {
                 None => next,
                 Some((left, scope)) => {
@@ -39,15 +39,18 @@ impl Binder<'_> {
             });
         }
         let (root, mut scope) = bound.unwrap_or((RelationalOperator::SingleRow, Scope::default()));
-        scope.out_of_reach.extend_from_slice(&self.out_of_reach);
+        scope.out_of_reach.extend(hidden);
         Ok((root, scope))
     }
 
     fn bind_item_of_from(
         &mut self,
         item: &FromItem,
-        place: &FromPlace,
+        place: &FromPlace<'_>,
     ) -> Result<BoundFrom, BindError> {
+        if control::is_stopped() {
+            return Err(BindError::stopped(item.range));
+        }
         match &item.kind {
             FromKind::Relation { relation, sample } => {
                 let (root, scope) = self.bind_table(relation, item.alias.as_ref(), item.range)?;
@@ -60,15 +63,18 @@ impl Binder<'_> {
                 }
             }
             FromKind::Subquery { query, is_lateral: false } => {
-                self.bind_derived_table(query, item, &place.out_of_reach)
+                self.bind_derived_table(query, item, &place.out_of_reach())
             }
             FromKind::Subquery { query, is_lateral: true } => {
-                self.bind_lateral_table(query, item, &place.before)
+                self.bind_lateral_table(query, item, &place.before())
             }
             FromKind::Joins { first, links } => {
                 let block = block_of_joins(None, links);
                 let mut bound =
                     self.blocking(block, |binder| binder.bind_item_of_from(first, place))?;
+                if !links.is_empty() {
+                    bound.1.out_of_reach = place.out_of_reach();
+                }
                 for (index, link) in links.iter().enumerate() {
                     let block = block_of_joins(Some(link.kind), &links[index + 1..]);
                     bound = self.bind_join(bound, link, place, block)?;
@@ -78,7 +84,7 @@ impl Binder<'_> {
                     None => Ok(bound),
                 }
             }
-            FromKind::Functions { .. } => self.bind_table_function(item, &place.before),
+            FromKind::Functions { .. } => self.bind_table_function(item, &place.before()),
         }
     }
 
@@ -86,12 +92,12 @@ impl Binder<'_> {
         &mut self,
         (left, left_scope): BoundFrom,
         link: &JoinLink,
-        place: &FromPlace,
+        place: &FromPlace<'_>,
         block: Option<RecursionBlock>,
     ) -> Result<BoundFrom, BindError> {
-        let inner_place = place.behind(&left_scope);
-        let (right, right_scope) =
-            self.blocking(block, |binder| binder.bind_item_of_from(&link.right, &inner_place))?;
+        let (right, right_scope) = self.blocking(block, |binder| {
+            binder.bind_item_of_from(&link.right, &place.behind(&left_scope))
+        })?;
         let variant = variant_of(link.kind);
         if variant.keeps_right() {
             require_independent(&right, &left_scope, link.right.range)?;
@@ -121,7 +127,6 @@ impl Binder<'_> {
             self.make_nullable(&right_scope);
         }
         let mut scope = side_by_side(left_scope, right_scope, link.right.range)?;
-        scope.out_of_reach.clone_from(&place.out_of_reach);
         let condition = match &link.condition {
             JoinCondition::On(condition) => {
                 let place = ExpressionPlace::new(&scope, "JOIN conditions");
@@ -131,7 +136,9 @@ impl Binder<'_> {
             _ => all_of(equalities, link.range),
         };
         let is_merged = |column: &ScopeColumn| names.iter().any(|name| *name.text == *column.name);
-        scope.columns.retain(|column| !is_merged(column));
+        if !names.is_empty() {
+            scope.columns.retain(|column| !is_merged(column));
+        }
         if let JoinCondition::Using(_, Some(alias)) = &link.condition {
             let merged = Scope::of_table(alias, merged.clone());
             let columns = std::mem::take(&mut scope.columns);

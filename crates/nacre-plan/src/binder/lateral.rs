@@ -21,23 +21,49 @@ use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression, ScalarKind}
 use crate::error::BindError;
 use crate::properties::{never_fails, query_never_fails};
 
-/// What an item of FROM may see of the others.
-pub(super) struct FromPlace {
-    /// Tables that it cannot name, unless it is LATERAL.
-    pub(super) out_of_reach: Vec<String>,
-    /// The items before it.
-    pub(super) before: Scope,
+/// What an item of FROM may see of the others. Most items see nothing: names and columns are
+/// collected when one looks, since those of hundreds of tables are many.
+#[derive(Clone, Copy)]
+pub(super) struct FromPlace<'p> {
+    /// The place of the join that the item is the right side of.
+    around: Option<&'p FromPlace<'p>>,
+    /// What the items before it, or the left side, make visible.
+    left: Option<&'p Scope>,
+    /// Tables around the query that none of its items can name.
+    hidden: &'p [String],
 }
 
-impl FromPlace {
+impl<'p> FromPlace<'p> {
+    /// Makes the place of an item behind those that make `left` visible.
+    pub(super) fn of_item(left: Option<&'p Scope>, hidden: &'p [String]) -> Self {
+        Self { around: None, left, hidden }
+    }
+
     /// Returns the place of the right side of a join whose left side makes `left` visible.
-    pub(super) fn behind(&self, left: &Scope) -> Self {
-        let mut before = self.before.clone();
-        before.tables.extend(left.tables.iter().cloned());
-        before.columns.extend(left.columns.iter().cloned());
-        let names = left.tables.iter().map(|table| table.name.clone());
-        let out_of_reach = names.chain(self.out_of_reach.clone()).collect();
-        Self { out_of_reach, before }
+    pub(super) fn behind(&'p self, left: &'p Scope) -> Self {
+        Self { around: Some(self), left: Some(left), hidden: self.hidden }
+    }
+
+    /// Returns the tables that an item here cannot name, unless it is LATERAL.
+    pub(super) fn out_of_reach(&self) -> Vec<String> {
+        let own = self.left.iter().flat_map(|scope| &scope.tables);
+        let mut names: Vec<String> = own.map(|table| table.name.clone()).collect();
+        match self.around {
+            Some(around) => names.extend(around.out_of_reach()),
+            None => names.extend_from_slice(self.hidden),
+        }
+        names
+    }
+
+    /// Returns what the items before one here make visible.
+    pub(super) fn before(&self) -> Scope {
+        let Some(around) = self.around else { return self.left.cloned().unwrap_or_default() };
+        let mut before = around.before();
+        if let Some(left) = self.left {
+            before.tables.extend_from_slice(&left.tables);
+            before.columns.extend_from_slice(&left.columns);
+        }
+        before
     }
 }
 
@@ -132,6 +158,9 @@ pub(super) fn require_independent(
     range: SourceRange,
 ) -> Result<(), BindError> {
     let free = right.free_columns();
+    if free.is_empty() {
+        return Ok(());
+    }
     let is_seen = |columns: &[ScopeColumn]| columns.iter().any(|column| is_in(&free, column));
     let Some(table) = left.tables.iter().find(|table| is_seen(&table.columns)) else {
         return Ok(());

@@ -16,6 +16,7 @@ use super::recursion::OpenRecursion;
 use super::scope::{Scope, ScopeColumn, require_columns};
 use super::sharing::SharedQuery;
 use crate::algebra::{OutputColumn, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::control;
 use crate::error::BindError;
 use crate::properties::{has_open_order, never_fails};
 
@@ -54,6 +55,9 @@ impl Binder<'_> {
     /// Binds a query with all that stands before and behind it.
     pub(super) fn bind_query(&mut self, query: &QueryExpression) -> Result<BoundQuery, BindError> {
         self.query_count += 1;
+        if control::is_stopped() {
+            return Err(BindError::stopped(query.range));
+        }
         if self.query_count > QUERIES_MAX {
             let what = format!("a query can be made of at most {QUERIES_MAX} queries");
             return Err(BindError::too_large(what, query.range));

@@ -18,6 +18,7 @@ use crate::algebra::conjuncts::{
     columns_of, conjunction, conjuncts_of, disjunction, disjuncts_of, has_columns, with_filter,
 };
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::control;
 use crate::properties::{is_comparison, may_move};
 
 /// Conditions added to one region, and the expressions that they are made of.
@@ -32,6 +33,9 @@ pub(super) fn derive_conditions(root: &mut RelationalOperator) {
 }
 
 fn derive_below(operator: &mut RelationalOperator, range: PlaceRange, origins: &ColumnOrigins) {
+    if control::is_stopped() {
+        return;
+    }
     let mut region = JoinRegion::default();
     region.collect(operator, range);
     let derived = if region.leaves.len() < 2 { Vec::new() } else { region.derive(origins) };
@@ -103,6 +107,9 @@ impl<'p> JoinRegion<'p> {
         }
         let conditions = self.conditions.iter().filter(|condition| may_move(condition));
         for condition in conditions {
+            if control::is_stopped() {
+                break;
+            }
             if matches!(condition.kind, ScalarKind::Or(_)) {
                 self.derive_branches(condition, origins, &mut derived);
             }

@@ -13,6 +13,7 @@ use crate::algebra::conjuncts::{
     conjunction, conjuncts_of, disjunction, disjuncts_of, split_conjunction,
 };
 use crate::algebra::{JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::control;
 use crate::properties::may_move;
 
 /// Conjuncts that are compared with each other for one condition.
@@ -20,6 +21,9 @@ const COMPARISONS_MAX: usize = 10_000;
 
 /// Factors the conditions of filters and inner joins.
 pub(super) fn factor_conditions(operator: &mut RelationalOperator) {
+    if control::is_stopped() {
+        return;
+    }
     match operator {
         RelationalOperator::Filter { condition, .. }
         | RelationalOperator::Join {

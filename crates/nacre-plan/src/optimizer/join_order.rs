@@ -14,6 +14,7 @@ mod enumeration;
 mod estimation;
 mod greedy;
 mod leaf_order;
+mod needs;
 mod query_graph;
 
 use std::collections::BTreeMap;
@@ -27,9 +28,10 @@ use crate::algebra::{
     ColumnId, ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression,
     ScalarKind,
 };
+use crate::control;
 use crate::properties::may_move;
 use assembly::RegionAssembly;
-use enumeration::{JoinStep, cheapest_steps};
+use enumeration::{JoinStep, PAIRS_OF_PLAN_MAX, cheapest_steps};
 use greedy::GreedyOrdering;
 use leaf_order::{leaf_label, ordered_leaves};
 use query_graph::{GraphCondition, GraphLeaf, QueryGraph};
@@ -47,6 +49,8 @@ pub(super) fn order_joins(
 pub(super) struct JoinOrderPass<'s> {
     estimator: RowEstimator<'s>,
     columns: &'s QueryColumns,
+    /// Pairs of sets of leaves that may yet be enumerated.
+    pairs_left: usize,
 }
 
 /// An operator that is ordered, and how many rows it is expected to have.
@@ -70,10 +74,14 @@ struct RegionCondition {
 
 impl<'s> JoinOrderPass<'s> {
     pub(super) fn new(columns: &'s QueryColumns, statistics: &'s dyn RelationStatistics) -> Self {
-        Self { estimator: RowEstimator::new(columns, statistics), columns }
+        let estimator = RowEstimator::new(columns, statistics);
+        Self { estimator, columns, pairs_left: PAIRS_OF_PLAN_MAX }
     }
 
     fn order(&mut self, operator: RelationalOperator) -> OrderedOperator {
+        if control::is_stopped() {
+            return OrderedOperator { operator, rows: 1.0 };
+        }
         match operator {
             RelationalOperator::Join { variant: JoinVariant::Inner, .. } => {
                 let mut parts = JoinRegionParts::default();
@@ -139,7 +147,11 @@ impl<'s> JoinOrderPass<'s> {
         let find_leaf = |column: ColumnId| leaf_of.get(&column).copied();
         let graph =
             QueryGraph::new(graph_leaves, conditions, &find_leaf, self.estimator.profiles());
-        let steps = join_steps(&graph);
+        let steps = join_steps(&graph, &mut self.pairs_left);
+        if control::is_stopped() {
+            // There may be joins without steps.
+            return OrderedOperator { operator: RelationalOperator::SingleRow, rows: 1.0 };
+        }
         RegionAssembly::new(graph, nodes).assemble(&steps, &find_leaf)
     }
 
@@ -213,7 +225,7 @@ fn add_columns(
 }
 
 /// Returns the joins of all leaves of a graph, inputs first.
-fn join_steps(graph: &QueryGraph) -> Vec<JoinStep> {
+fn join_steps(graph: &QueryGraph, pairs_left: &mut usize) -> Vec<JoinStep> {
     let count = graph.leaves.len();
     let mut steps: Vec<JoinStep> = Vec::new();
     let mut parts = Vec::new();
@@ -221,7 +233,7 @@ fn join_steps(graph: &QueryGraph) -> Vec<JoinStep> {
         let next = count + steps.len();
         let own = match &part[..] {
             [_] => Vec::new(),
-            _ => cheapest_steps(graph, &part, next).unwrap_or_else(|| {
+            _ => cheapest_steps(graph, &part, next, pairs_left).unwrap_or_else(|| {
                 let alone: Vec<_> = part.iter().map(|leaf| (*leaf, vec![*leaf])).collect();
                 let mut greedy = GreedyOrdering::new(graph, &alone, next);
                 greedy.join_connected();
@@ -229,6 +241,9 @@ fn join_steps(graph: &QueryGraph) -> Vec<JoinStep> {
             }),
         };
         steps.extend(own);
+        if control::is_stopped() {
+            return steps;
+        }
         let node = if part.len() > 1 { count + steps.len() - 1 } else { part[0] };
         parts.push((node, part));
     }

@@ -23,6 +23,7 @@ use crate::algebra::conjuncts::{
 use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
 };
+use crate::control;
 use crate::properties::never_fails;
 
 /// Expressions of columns that others are put into.
@@ -33,6 +34,9 @@ const RAISED_MAX: usize = 5_000;
 
 /// Computes columns that may fail as far up as they go.
 pub(super) fn merge_columns(mut operator: RelationalOperator) -> RelationalOperator {
+    if control::is_stopped() {
+        return operator;
+    }
     for input in operator.inputs_mut() {
         let own = std::mem::replace(input, RelationalOperator::SingleRow);
         *input = merge_columns(own);

@@ -11,6 +11,7 @@ use super::null_logic::possible_outcomes;
 use super::places::{ColumnOrigins, PlaceRange};
 use crate::algebra::conjuncts::{before_computed, conjuncts_of};
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::control;
 
 /// Simplifies the outer joins of a plan.
 pub(super) fn simplify_outer_joins(root: &mut RelationalOperator) {
@@ -39,6 +40,9 @@ impl OuterJoinPass {
         range: PlaceRange,
         required: &[RequiredCondition<'_>],
     ) {
+        if control::is_stopped() {
+            return;
+        }
         match operator {
             RelationalOperator::Filter { input, condition } => {
                 let mut all = required.to_vec();

@@ -22,6 +22,7 @@ use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
     SetVariant,
 };
+use crate::control;
 use crate::properties::{is_like, may_move, never_fails};
 
 /// Expressions in the value of a computed column that a condition is moved through.
@@ -60,6 +61,9 @@ impl PlacementPass {
         range: PlaceRange,
         mut pending: Vec<PendingCondition>,
     ) -> RelationalOperator {
+        if control::is_stopped() {
+            return operator;
+        }
         match operator {
             RelationalOperator::Filter { input, condition } => {
                 let mut own = Vec::new();

@@ -13,6 +13,7 @@ use std::collections::HashSet;
 use super::estimate::RowEstimator;
 use super::statistics::RelationStatistics;
 use crate::algebra::{ColumnId, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression};
+use crate::control;
 use crate::properties::never_fails;
 
 /// The part of an input's rows that such a join leaves at most to be moved there.
@@ -37,11 +38,17 @@ struct ReducerPass<'s> {
 impl ReducerPass<'_> {
     /// Returns the rows that are expected of an operator as it stands.
     fn estimated(&mut self, operator: &RelationalOperator) -> f64 {
+        if control::is_stopped() {
+            return 1.0;
+        }
         let inputs: Vec<f64> = operator.inputs().map(|input| self.estimated(input)).collect();
         self.estimator.rows(operator, &inputs)
     }
 
     fn place(&mut self, mut operator: RelationalOperator) -> RelationalOperator {
+        if control::is_stopped() {
+            return operator;
+        }
         for input in operator.inputs_mut() {
             let own = std::mem::replace(input, RelationalOperator::SingleRow);
             *input = self.place(own);

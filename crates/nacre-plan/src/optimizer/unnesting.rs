@@ -37,6 +37,7 @@ use crate::algebra::{
     ColumnId, ColumnSource, ComputedColumn, JoinVariant, QueryColumn, QueryColumns,
     RelationalOperator, ScalarExpression,
 };
+use crate::control;
 use crate::properties::never_fails;
 use nacre_types::SqlType;
 
@@ -55,6 +56,9 @@ pub(super) fn unnest(
     columns: &mut QueryColumns,
     rule: UnnestingRule,
 ) {
+    if control::is_stopped() {
+        return;
+    }
     root.inputs_mut().for_each(|input| unnest(input, columns, rule));
     let RelationalOperator::Join { variant, left, right, condition } = root else { return };
     let free = right.free_columns();

@@ -10,6 +10,7 @@
 use std::collections::HashSet;
 
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression};
+use crate::control;
 use crate::properties::has_one_partner_at_most;
 
 /// Leaves joins out of a plan of whose columns `outputs` are read.
@@ -18,6 +19,9 @@ pub(super) fn remove_unread_joins(root: &mut RelationalOperator, outputs: &[Colu
 }
 
 fn remove(operator: &mut RelationalOperator, wanted: HashSet<ColumnId>) {
+    if control::is_stopped() {
+        return;
+    }
     while let Some(kept) = kept_side(operator, &wanted) {
         *operator = kept;
     }

@@ -10,14 +10,14 @@ use super::catalog::TestTables;
 use super::printer::cross_products;
 
 /// Returns the time that this thread was run: other processes have no influence on it.
-fn processor_time() -> Duration {
+pub(crate) fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|nanos| nanos.parse().ok());
     Duration::from_nanos(nanos.unwrap_or(0))
 }
 
 /// Tables `t0` and so on.
-fn tables(count: usize) -> TestTables {
+pub(crate) fn tables(count: usize) -> TestTables {
     let mut tables = TestTables::default();
     for index in 0..count {
         let rows = 10 + (index as u64 * 7_919) % 1_000_003;
@@ -47,7 +47,7 @@ fn optimize_in(tables: TestTables, sql: String, stack: usize) -> Duration {
 }
 
 /// The limit is one of an optimized build; others are ten times as slow and more.
-fn assert_within(took: Duration, limit_ms: u64) {
+pub(crate) fn assert_within(took: Duration, limit_ms: u64) {
     println!("{took:?}");
     let factor = if cfg!(debug_assertions) { 10 } else { 1 };
     assert!(took < Duration::from_millis(limit_ms * factor), "{took:?}");

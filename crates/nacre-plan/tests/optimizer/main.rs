@@ -5,6 +5,7 @@ mod catalog;
 mod dependent_columns;
 mod evaluator;
 mod limits;
+mod many_joins;
 mod printer;
 mod random_queries;
 mod row_estimates;

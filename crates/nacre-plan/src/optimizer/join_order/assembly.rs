@@ -1,60 +1,42 @@
 //! Builds the joins of a region from steps, and gives each condition its join.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use nacre_syntax::SourceRange;
 use nacre_types::SqlType;
 
 use super::OrderedOperator;
 use super::enumeration::JoinStep;
+use super::needs::LeafNeeds;
 use super::query_graph::{GraphCondition, QueryGraph, is_hashable};
 use crate::algebra::conjuncts::conjunction;
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::optimizer::equivalence::{EquivalenceMember, column_equality, equality_of};
 
-/// A set of leaves of any number.
-#[derive(Clone, Debug)]
-struct LeafSet(Vec<u64>);
-
-impl LeafSet {
-    fn of_leaf(leaf: usize, count: usize) -> Self {
-        let mut words = vec![0; count.div_ceil(64)];
-        words[leaf / 64] |= 1 << (leaf % 64);
-        Self(words)
-    }
-
-    fn union(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(one, other)| one | other).collect())
-    }
-
-    fn contains(&self, leaf: usize) -> bool {
-        self.0[leaf / 64] >> (leaf % 64) & 1 != 0
-    }
-}
-
-/// Columns that are equal, as sets of them.
+/// Columns that joins make equal, as sets of them. Joins below different ones have no columns in
+/// common, so that one table serves all.
 #[derive(Debug, Default)]
-struct EqualMembers(BTreeMap<EquivalenceMember, EquivalenceMember>);
+struct EqualMembers(HashMap<EquivalenceMember, EquivalenceMember>);
 
 impl EqualMembers {
     /// Returns the one that stands for all that are equal to a member.
-    fn first(&self, member: EquivalenceMember) -> EquivalenceMember {
-        let mut first = member;
-        while let Some(next) = self.0.get(&first) {
-            first = *next;
+    fn first(&mut self, mut member: EquivalenceMember) -> EquivalenceMember {
+        while let Some(next) = self.0.get(&member).copied() {
+            if let Some(after) = self.0.get(&next).copied() {
+                self.0.insert(member, after);
+            }
+            member = next;
         }
-        first
+        member
     }
 
-    fn are_equal(&self, [one, other]: [EquivalenceMember; 2]) -> bool {
-        self.first(one) == self.first(other)
-    }
-
-    fn join(&mut self, [one, other]: [EquivalenceMember; 2]) {
+    /// Makes two members equal, unless they are.
+    fn join(&mut self, [one, other]: [EquivalenceMember; 2]) -> bool {
         let (one, other) = (self.first(one), self.first(other));
         if one != other {
             self.0.insert(one.max(other), one.min(other));
         }
+        one != other
     }
 }
 
@@ -63,30 +45,36 @@ pub(super) struct RegionAssembly {
     graph: QueryGraph,
     /// Leaves, then joins; `None` once used as an input.
     nodes: Vec<Option<RelationalOperator>>,
-    sets: Vec<LeafSet>,
+    /// For each node its first leaf.
+    first_leaves: Vec<usize>,
     rows: Vec<f64>,
     /// For each node the classes of equal columns that it has columns of, and one of them: its
     /// place among the members.
     classes: Vec<BTreeMap<usize, usize>>,
-    /// For each node the columns that its joins make equal.
-    equal: Vec<Vec<[EquivalenceMember; 2]>>,
-    /// Conditions that no join has yet.
-    pending: Vec<GraphCondition>,
+    /// The class of a member; of several the first.
+    class_of: HashMap<EquivalenceMember, usize>,
+    equal: EqualMembers,
+    /// Conditions; `None` once a join has them.
+    pending: Vec<Option<GraphCondition>>,
+    needs: LeafNeeds,
 }
 
 impl RegionAssembly {
     pub(super) fn new(mut graph: QueryGraph, nodes: Vec<Option<RelationalOperator>>) -> Self {
         let count = nodes.len();
-        let sets = (0..count).map(|leaf| LeafSet::of_leaf(leaf, count)).collect();
         let rows = graph.leaves.iter().map(|leaf| leaf.rows).collect();
-        let mut classes = vec![BTreeMap::new(); count];
+        let (mut classes, mut class_of) = (vec![BTreeMap::new(); count], HashMap::new());
         for (index, class) in graph.classes.iter().enumerate() {
             for (leaf, (_, place)) in &class.leaves {
                 classes[*leaf].insert(index, *place);
             }
+            class_of.extend(class.class.members.iter().map(|(member, _)| (*member, index)));
         }
-        let pending = std::mem::take(&mut graph.conditions);
-        Self { graph, nodes, sets, rows, classes, equal: vec![Vec::new(); count], pending }
+        let sets = graph.conditions.iter().map(|condition| &condition.needs[..]);
+        let needs = LeafNeeds::new(sets, &Some, count);
+        let pending = std::mem::take(&mut graph.conditions).into_iter().map(Some).collect();
+        let (first_leaves, equal) = ((0..count).collect(), EqualMembers::default());
+        Self { graph, nodes, first_leaves, rows, classes, class_of, equal, pending, needs }
     }
 
     pub(super) fn assemble(
@@ -108,12 +96,9 @@ impl RegionAssembly {
         else {
             return;
         };
-        let set = self.sets[step.left].union(&self.sets[step.right]);
-        let rows = step.rows;
-        let conditions = self.conditions_of_join(&set, sides, leaf_of);
+        let conditions = self.conditions_of_join(sides, leaf_of);
         // Of two of the same size, the one with the first leaf is on the left.
-        let first =
-            |side: usize| (0..self.graph.leaves.len()).find(|leaf| self.sets[side].contains(*leaf));
+        let first = |side: usize| self.first_leaves[side];
         let is_exchanged = match self.rows[step.left].total_cmp(&self.rows[step.right]) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => first(step.left) > first(step.right),
@@ -123,8 +108,8 @@ impl RegionAssembly {
         let condition = conjunction(conditions);
         let (variant, left, right) = (JoinVariant::Inner, Box::new(left), Box::new(right));
         self.nodes.push(Some(RelationalOperator::Join { variant, left, right, condition }));
-        self.sets.push(set);
-        self.rows.push(rows);
+        self.first_leaves.push(self.first_leaves[step.left].min(self.first_leaves[step.right]));
+        self.rows.push(step.rows);
         let [one, other] = sides.map(|side| std::mem::take(&mut self.classes[side]));
         let (mut classes, few) = if one.len() < other.len() { (other, one) } else { (one, other) };
         for (class, place) in few {
@@ -137,25 +122,22 @@ impl RegionAssembly {
     /// columns, implied ones, then the rest.
     fn conditions_of_join(
         &mut self,
-        set: &LeafSet,
         sides: [usize; 2],
         leaf_of: &dyn Fn(ColumnId) -> Option<usize>,
     ) -> Vec<ScalarExpression> {
-        let pending = std::mem::take(&mut self.pending);
-        let is_ready = |one: &GraphCondition| one.needs.iter().all(|leaf| set.contains(*leaf));
-        let (ready, pending): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_ready);
-        self.pending = pending;
+        let whole = self.needs.join(sides).whole;
+        let ready = whole.into_iter().filter_map(|index| self.pending[index].take());
         let is_equality = |one: &GraphCondition| {
             let is_one = column_equality(&one.expression).is_some();
             one.is_movable && (is_one || is_hashable(&one.expression, leaf_of))
         };
-        let (equalities, others): (Vec<_>, Vec<_>) = ready.into_iter().partition(is_equality);
+        let (equalities, others): (Vec<_>, Vec<_>) = ready.partition(is_equality);
         let (movable, fixed): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.is_movable);
         let mut conditions: Vec<ScalarExpression> =
             equalities.into_iter().map(|one| one.expression).collect();
         let implied = self.implied_equalities(&conditions, sides);
         conditions.extend(implied);
-        self.drop_known(&mut conditions, sides);
+        self.drop_known(&mut conditions);
         conditions.extend(movable.into_iter().chain(fixed).map(|one| one.expression));
         conditions
     }
@@ -166,23 +148,11 @@ impl RegionAssembly {
     /// ```text
     /// (a join b on a.x = b.x) join c on c.x = a.x and c.x = b.x      c.x = a.x is enough
     /// ```
-    fn drop_known(&mut self, conditions: &mut Vec<ScalarExpression>, sides: [usize; 2]) {
-        let mut pairs: Vec<[EquivalenceMember; 2]> = Vec::new();
-        for side in sides {
-            pairs.append(&mut self.equal[side]);
-        }
-        let mut known = EqualMembers::default();
-        pairs.iter().for_each(|pair| known.join(*pair));
-        conditions.retain(|condition| {
-            let Some(equality) = column_equality(condition) else { return true };
-            let is_new = !known.are_equal(equality.members);
-            if is_new {
-                known.join(equality.members);
-                pairs.push(equality.members);
-            }
-            is_new
+    fn drop_known(&mut self, conditions: &mut Vec<ScalarExpression>) {
+        conditions.retain(|condition| match column_equality(condition) {
+            Some(equality) => self.equal.join(equality.members),
+            None => true,
         });
-        self.equal.push(pairs);
     }
 
     /// Returns an equality of each class that both sides have columns of and no condition is about.
@@ -192,14 +162,16 @@ impl RegionAssembly {
         sides: [usize; 2],
     ) -> Vec<ScalarExpression> {
         let mut implied = Vec::new();
-        let stated: Vec<_> = conditions.iter().filter_map(column_equality).collect();
+        let stated = conditions.iter().filter_map(column_equality);
+        let stated: BTreeSet<usize> = stated
+            .filter_map(|equality| self.class_of.get(&equality.members[0]).copied())
+            .collect();
         let [one, other] = sides.map(|side| &self.classes[side]);
         let is_one_smaller = one.len() <= other.len();
         for index in if is_one_smaller { one.keys() } else { other.keys() } {
             let (Some(left), Some(right)) = (one.get(index), other.get(index)) else { continue };
             let members = &self.graph.classes[*index].class.members;
-            let is_of_class = |member| members.iter().any(|(own, _)| *own == member);
-            if stated.iter().any(|equality| is_of_class(equality.members[0])) {
+            if stated.contains(index) {
                 continue;
             }
             let (Some((member, left)), Some((_, right))) =

@@ -13,15 +13,18 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::query_graph::QueryGraph;
+use crate::control;
 
 /// A tree is cheaper only below this part of another's cost: of two that cost the same but for
 /// rounding the first one stays, whatever a row more or less makes of the last digits.
 const CHEAPER_BELOW: f64 = 1.0 - 1e-9;
 
 /// Pairs that are enumerated: 12 leaves in a chain have 286, 11 joined each with each 86,526.
-pub(super) const PAIRS_MAX: usize = 100_000;
+const PAIRS_MAX: usize = 100_000;
+/// Pairs of all parts of a plan.
+pub(super) const PAIRS_OF_PLAN_MAX: usize = 4 * PAIRS_MAX;
 /// Leaves that fit in a set.
-pub(super) const LEAVES_MAX: usize = 64;
+const LEAVES_MAX: usize = 64;
 
 /// A join of two nodes: the leaves have the first numbers, each step has the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -168,7 +171,7 @@ impl PairEnumeration {
 
     fn add_pair(&mut self, first: LeafBits, second: LeafBits) -> Option<()> {
         self.pairs.push((first, second));
-        (self.pairs.len() <= self.pairs_max).then_some(())
+        (self.pairs.len() <= self.pairs_max && !control::is_stopped()).then_some(())
     }
 }
 
@@ -183,11 +186,12 @@ fn subsets(set: LeafBits) -> impl Iterator<Item = LeafBits> {
 }
 
 /// Returns the cheapest tree of connected leaves as steps, whose numbers begin at `next`; `None` if
-/// there are too many trees.
+/// there are more trees than `pairs_left` allows, from which it takes its pairs.
 pub(super) fn cheapest_steps(
     graph: &QueryGraph,
     part: &[usize],
     next: usize,
+    pairs_left: &mut usize,
 ) -> Option<Vec<JoinStep>> {
     if part.len() > LEAVES_MAX {
         return None;
@@ -196,7 +200,9 @@ pub(super) fn cheapest_steps(
     let bits = |leaf: &usize| {
         graph.neighbors[*leaf].iter().filter_map(local).fold(0, |all, own| all | bit(own))
     };
-    let pairs = enumerate_pairs(part.iter().map(bits).collect(), PAIRS_MAX)?;
+    let pairs_max = PAIRS_MAX.min(*pairs_left);
+    let pairs = enumerate_pairs(part.iter().map(bits).collect(), pairs_max)?;
+    *pairs_left -= pairs.len();
     let mut trees = TreeTable::default();
     // By leaf of the graph; 0 for those of other parts.
     let mut bit_of = vec![0; graph.leaves.len()];
@@ -205,13 +211,17 @@ pub(super) fn cheapest_steps(
         let rows = graph.leaves[*leaf].rows;
         trees.insert(bit(own), CheapestTree { cost: 0.0, rows, inputs: None });
     }
+    let part_rows = graph.part_rows(&bit_of);
     for (one, other) in pairs {
+        if control::is_stopped() {
+            return None;
+        }
         let (Some(left), Some(right)) = (trees.get(&one), trees.get(&other)) else { continue };
         let inputs_cost = left.cost + right.cost + left.rows.min(right.rows);
         let set = one | other;
         let known = trees.get(&set);
         let rows = known.map(|tree| tree.rows);
-        let rows = rows.unwrap_or_else(|| graph.rows_of(&|leaf| set & bit_of[leaf] != 0));
+        let rows = rows.unwrap_or_else(|| part_rows.rows_of(set));
         let cost = inputs_cost + rows;
         if known.is_none_or(|known| cost < known.cost * CHEAPER_BELOW) {
             trees.insert(set, CheapestTree { cost, rows, inputs: Some((one, other)) });

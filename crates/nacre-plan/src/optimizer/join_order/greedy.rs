@@ -1,12 +1,18 @@
 //! Greedy ordering of joins: of all pairs that an equality joins, the one with the fewest rows is
 //! joined next (greedy operator ordering). For what has too many trees to try all, and for parts
 //! that no equality joins.
+//!
+//! Candidates wait in a heap; a join adds those of the new unit with its neighbours. The rows of a
+//! unit come from those of its inputs and from the conditions that it is the first to have all
+//! leaves of.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::enumeration::JoinStep;
+use super::needs::{JoinedNeeds, LeafNeeds};
 use super::query_graph::QueryGraph;
+use crate::control;
 use crate::optimizer::estimate::bounded_rows;
 
 /// Leaves that are joined already.
@@ -15,10 +21,19 @@ struct GreedyUnit {
     /// The number of its node.
     node: usize,
     rows: f64,
-    leaves: Vec<usize>,
-    neighbors: BTreeSet<usize>,
+    log_rows: f64,
+    /// Units that a candidate join joins it with, or whose leaves have since been joined into
+    /// others.
+    neighbors: Vec<usize>,
     /// Classes of equal columns that it has columns of, with the fewest values of one.
     classes: BTreeMap<usize, f64>,
+}
+
+/// A unit that a join has made.
+struct JoinedUnit {
+    index: usize,
+    /// Conditions that it needs one other unit for from now on.
+    halved: Vec<usize>,
 }
 
 /// Two units that may be joined; the greatest is the one to join next.
@@ -53,8 +68,13 @@ pub(super) struct GreedyOrdering<'g> {
     graph: &'g QueryGraph,
     /// `None` once joined into another unit.
     units: Vec<Option<GreedyUnit>>,
-    /// The unit that a leaf is in.
+    /// The unit that each one was joined into, or itself.
+    joined_into: Vec<usize>,
+    /// The first unit that a leaf was in.
     unit_of: Vec<Option<usize>>,
+    /// The conditions of the graph's `other_selectivities`.
+    needs: LeafNeeds,
+    candidates: BinaryHeap<CandidateJoin>,
     steps: Vec<JoinStep>,
     next: usize,
 }
@@ -77,7 +97,7 @@ impl<'g> GreedyOrdering<'g> {
             Some(GreedyUnit {
                 node: *node,
                 rows,
-                leaves: leaves.clone(),
+                log_rows: rows.ln(),
                 neighbors: neighbors.collect(),
                 classes: BTreeMap::new(),
             })
@@ -91,26 +111,45 @@ impl<'g> GreedyOrdering<'g> {
                 }
             }
         }
-        Self { graph, units, unit_of, steps: Vec::new(), next }
+        let sets = graph.other_selectivities.iter().map(|(needs, _)| &needs[..]);
+        let needs = LeafNeeds::new(sets, &|leaf| unit_of[leaf], units.len());
+        let joined_into = (0..units.len()).collect();
+        let (candidates, steps) = (BinaryHeap::new(), Vec::new());
+        Self { graph, units, joined_into, unit_of, needs, candidates, steps, next }
     }
 
     /// Joins units as long as equalities join them.
     pub(super) fn join_connected(&mut self) {
-        let mut candidates = BinaryHeap::new();
-        for unit in 0..self.units.len() {
-            self.add_candidates(unit, &mut candidates, |other| unit < other);
-        }
-        while let Some(CandidateJoin { units, .. }) = candidates.pop() {
-            if let Some(joined) = self.join(units) {
-                self.add_candidates(joined, &mut candidates, |_| true);
-            }
-        }
+        (0..self.units.len()).for_each(|unit| self.add_candidates(unit));
+        self.join_candidates(&mut |_, _| {});
     }
 
     /// Joins all units: first by conditions other than equalities, then the smallest.
     pub(super) fn join_all(&mut self) {
-        while let Some(units) = self.pair_of_condition().or_else(|| self.smallest_pair()) {
-            if self.join(units).is_none() {
+        self.add_partners(self.needs.halved());
+        (0..self.units.len()).for_each(|unit| self.add_candidates(unit));
+        let mut open: BTreeSet<(u64, usize)> =
+            (0..self.units.len()).filter_map(|unit| self.size_key(unit)).collect();
+        loop {
+            self.join_candidates(&mut |ordering, joined| {
+                ordering.add_partners(joined.halved);
+                open.extend(ordering.size_key(joined.index));
+            });
+            let mut smallest = || {
+                let is_open = |ordering: &Self, unit| ordering.unit(unit).is_some();
+                while let Some((_, unit)) = open.pop_first() {
+                    if is_open(self, unit) {
+                        return Some(unit);
+                    }
+                }
+                None
+            };
+            let (Some(one), Some(other)) = (smallest(), smallest()) else { return };
+            let Some(JoinedUnit { index, halved }) = self.join([one, other]) else { return };
+            self.add_partners(halved);
+            self.add_candidates(index);
+            open.extend(self.size_key(index));
+            if control::is_stopped() {
                 return;
             }
         }
@@ -125,25 +164,78 @@ impl<'g> GreedyOrdering<'g> {
         self.units.get(index).and_then(Option::as_ref)
     }
 
-    fn add_candidates(
-        &self,
-        index: usize,
-        candidates: &mut BinaryHeap<CandidateJoin>,
-        is_wanted: impl Fn(usize) -> bool,
-    ) {
-        let Some(unit) = self.unit(index) else { return };
-        for other in unit.neighbors.iter().copied().filter(|other| is_wanted(*other)) {
-            let units = [index.min(other), index.max(other)];
-            candidates.push(CandidateJoin { rows: self.rows_by_classes(units), units });
+    /// Returns what orders units by their rows; those are positive, so that their bits ascend with
+    /// them.
+    fn size_key(&self, index: usize) -> Option<(u64, usize)> {
+        self.unit(index).map(|unit| (unit.rows.to_bits(), index))
+    }
+
+    /// Returns the unit that another has been joined into.
+    fn unit_now(&mut self, mut index: usize) -> usize {
+        while self.joined_into[index] != index {
+            let next = self.joined_into[self.joined_into[index]];
+            self.joined_into[index] = next;
+            index = next;
+        }
+        index
+    }
+
+    /// Joins candidates, the one of fewest rows first, and tells `note` of each new unit before its
+    /// own candidates are added.
+    fn join_candidates(&mut self, note: &mut dyn FnMut(&mut Self, JoinedUnit)) {
+        while let Some(CandidateJoin { units, .. }) = self.candidates.pop() {
+            if let Some(joined) = self.join(units) {
+                let index = joined.index;
+                note(self, joined);
+                self.add_candidates(index);
+            }
+            if control::is_stopped() {
+                return;
+            }
         }
     }
 
-    /// Returns the rows of two units, joined by the equalities of columns.
-    fn rows_by_classes(&self, units: [usize; 2]) -> f64 {
+    /// Adds the joins of a unit with its neighbours.
+    fn add_candidates(&mut self, index: usize) {
+        let Some(unit) = self.units.get_mut(index).and_then(Option::as_mut) else { return };
+        let mut neighbors = std::mem::take(&mut unit.neighbors);
+        neighbors.iter_mut().for_each(|one| *one = self.unit_now(*one));
+        neighbors.sort_unstable();
+        neighbors.dedup();
+        neighbors.retain(|one| *one != index);
+        for other in &neighbors {
+            let units = [index.min(*other), index.max(*other)];
+            let rows = bounded_rows(self.log_rows_by_classes(units).exp());
+            self.candidates.push(CandidateJoin { rows, units });
+        }
+        if let Some(unit) = self.units.get_mut(index).and_then(Option::as_mut) {
+            unit.neighbors = neighbors;
+        }
+    }
+
+    /// Makes units neighbours that a condition needs, and no others.
+    fn add_partners(&mut self, halved: Vec<usize>) {
+        for set in halved {
+            let graph = self.graph;
+            let first_units: Vec<Option<usize>> =
+                graph.other_selectivities[set].0.iter().map(|leaf| self.unit_of[*leaf]).collect();
+            let units: BTreeSet<usize> =
+                first_units.into_iter().flatten().map(|unit| self.unit_now(unit)).collect();
+            let (Some(one), Some(other)) = (units.first(), units.last()) else { continue };
+            for (unit, neighbor) in [(*one, *other), (*other, *one)] {
+                if let Some(unit) = self.units.get_mut(unit).and_then(Option::as_mut) {
+                    unit.neighbors.push(neighbor);
+                }
+            }
+        }
+    }
+
+    /// Returns the logarithm of the rows of two units, joined by the equalities of columns.
+    fn log_rows_by_classes(&self, units: [usize; 2]) -> f64 {
         let [Some(one), Some(other)] = units.map(|unit| self.unit(unit)) else {
             return f64::INFINITY;
         };
-        let mut rows = one.rows.ln() + other.rows.ln();
+        let mut rows = one.log_rows + other.log_rows;
         let is_smaller = one.classes.len() <= other.classes.len();
         let (few, many) = if is_smaller { (one, other) } else { (other, one) };
         for (class, distinct) in &few.classes {
@@ -151,90 +243,39 @@ impl<'g> GreedyOrdering<'g> {
                 rows -= distinct.max(*others).ln();
             }
         }
-        bounded_rows(rows.exp())
+        rows
     }
 
-    /// Returns the rows of two units, joined by all conditions.
-    fn rows_together(&self, units: [usize; 2]) -> f64 {
-        let [Some(one), Some(other)] = units.map(|unit| self.unit(unit)) else {
-            return f64::INFINITY;
-        };
-        let is_of_both = |leaf: &usize| {
-            one.leaves.binary_search(leaf).is_ok() || other.leaves.binary_search(leaf).is_ok()
-        };
-        let mut rows = self.rows_by_classes(units).ln();
-        for (needs, selectivity) in &self.graph.other_selectivities {
-            let is_new = ![one, other]
-                .iter()
-                .any(|unit| needs.iter().all(|leaf| unit.leaves.binary_search(leaf).is_ok()));
-            if is_new && needs.iter().all(is_of_both) {
-                rows += selectivity;
-            }
-        }
-        bounded_rows(rows.exp())
-    }
-
-    /// Joins two units and returns the new one; `None` if one was joined before.
-    fn join(&mut self, units: [usize; 2]) -> Option<usize> {
+    /// Joins two units; `None` if one was joined before.
+    fn join(&mut self, units: [usize; 2]) -> Option<JoinedUnit> {
         let [one, other] = units;
-        if self.unit(one).is_none() || self.unit(other).is_none() {
-            return None;
+        self.unit(one)?;
+        self.unit(other)?;
+        let mut rows = bounded_rows(self.log_rows_by_classes(units).exp()).ln();
+        let JoinedNeeds { whole, halved } = self.needs.join(units);
+        for set in whole {
+            rows += self.graph.other_selectivities[set].1;
         }
-        let rows = self.rows_together(units);
+        let rows = bounded_rows(rows.exp());
         let right = self.units.get_mut(other)?.take()?;
-        let mut joined = self.units.get_mut(one)?.take()?;
+        let left = self.units.get_mut(one)?.take()?;
         let index = self.units.len();
-        self.steps.push(JoinStep { left: joined.node, right: right.node, rows });
+        self.steps.push(JoinStep { left: left.node, right: right.node, rows });
+        let is_more = left.classes.len() >= right.classes.len();
+        let (mut joined, few) = if is_more { (left, right) } else { (right, left) };
         joined.node = self.next;
         self.next += 1;
         joined.rows = rows;
-        joined.leaves.extend(right.leaves);
-        joined.leaves.sort_unstable();
-        joined.neighbors.extend(right.neighbors);
-        joined.neighbors.remove(&one);
-        joined.neighbors.remove(&other);
-        for (class, distinct) in right.classes {
+        joined.log_rows = rows.ln();
+        joined.neighbors.extend(few.neighbors);
+        for (class, distinct) in few.classes {
             let least = joined.classes.entry(class).or_insert(distinct);
             *least = least.min(distinct);
         }
-        joined.leaves.iter().for_each(|leaf| self.unit_of[*leaf] = Some(index));
-        for neighbor in &joined.neighbors {
-            if let Some(neighbor) = self.units.get_mut(*neighbor).and_then(Option::as_mut) {
-                neighbor.neighbors.remove(&one);
-                neighbor.neighbors.remove(&other);
-                neighbor.neighbors.insert(index);
-            }
-        }
+        self.joined_into[one] = index;
+        self.joined_into[other] = index;
+        self.joined_into.push(index);
         self.units.push(Some(joined));
-        Some(index)
-    }
-
-    /// Returns the two units with the fewest rows that a condition needs and no others.
-    fn pair_of_condition(&self) -> Option<[usize; 2]> {
-        let mut best: Option<CandidateJoin> = None;
-        for condition in &self.graph.conditions {
-            let needed: BTreeSet<usize> =
-                condition.needs.iter().filter_map(|leaf| self.unit_of[*leaf]).collect();
-            if let (Some(one), Some(other), 2) = (needed.first(), needed.last(), needed.len()) {
-                let units = [*one, *other];
-                let candidate = CandidateJoin { rows: self.rows_by_classes(units), units };
-                best = Some(best.map_or(candidate, |best| best.max(candidate)));
-            }
-        }
-        best.map(|best| best.units)
-    }
-
-    fn smallest_pair(&self) -> Option<[usize; 2]> {
-        let mut open: Vec<(usize, f64)> = self
-            .units
-            .iter()
-            .enumerate()
-            .filter_map(|(index, unit)| unit.as_ref().map(|unit| (index, unit.rows)))
-            .collect();
-        open.sort_by(|one, other| one.1.total_cmp(&other.1).then(one.0.cmp(&other.0)));
-        match &open[..] {
-            [(one, _), (other, _), ..] => Some([*one, *other]),
-            _ => None,
-        }
+        Some(JoinedUnit { index, halved })
     }
 }

@@ -12,6 +12,7 @@ use crate::algebra::conjuncts::{columns_of, conjuncts_of};
 use crate::algebra::{
     ColumnId, ColumnSource, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
 };
+use crate::control;
 
 /// Rounds in which the signature of a leaf spreads to its neighbours.
 const ROUNDS: usize = 4;
@@ -48,6 +49,9 @@ pub(super) fn ordered_leaves(
             touched.sort_unstable();
             touched.dedup();
             for leaf in touched {
+                if control::is_stopped() {
+                    break;
+                }
                 let naming = |column: ColumnId| {
                     let owner = leaf_of.get(&column).copied();
                     let structure = owner.and_then(|owner| structures.get(owner));

@@ -62,6 +62,15 @@ struct CompositeJoin {
     correction: f64,
 }
 
+/// What sets of leaves of one part are estimated by: what other parts add would be left out each
+/// time.
+pub(super) struct PartRows {
+    log_rows: Vec<(u64, f64)>,
+    log_values: Vec<Vec<(u64, f64)>>,
+    composites: Vec<(u64, CompositeJoin)>,
+    selectivities: Vec<(u64, f64)>,
+}
+
 /// Leaves and what joins them.
 #[derive(Debug)]
 pub(super) struct QueryGraph {
@@ -230,6 +239,32 @@ impl QueryGraph {
         bounded_rows(total.min(ROWS_MAX.ln()).exp())
     }
 
+    /// Returns what sets of leaves of a part are estimated by; `bit_of` has the bit of each leaf in
+    /// these sets, 0 for leaves of other parts.
+    pub(super) fn part_rows(&self, bit_of: &[u64]) -> PartRows {
+        let bits = |leaves: &[usize]| {
+            let own = leaves.iter().map(|leaf| bit_of[*leaf]);
+            own.fold(Some(0), |all, bit| all.filter(|_| bit != 0).map(|all| all | bit))
+        };
+        let own_bits = |values: &Vec<(usize, f64)>| {
+            let own = values.iter().map(|(leaf, value)| (bit_of[*leaf], *value));
+            own.filter(|(bit, _)| *bit != 0).collect::<Vec<_>>()
+        };
+        let log_rows = self.log_rows.iter().enumerate().map(|(leaf, rows)| (bit_of[leaf], *rows));
+        let composites = self.composites.iter();
+        let selectivities = self.other_selectivities.iter();
+        PartRows {
+            log_rows: log_rows.filter(|(bit, _)| *bit != 0).collect(),
+            log_values: self.log_values.iter().map(own_bits).filter(|own| own.len() > 1).collect(),
+            composites: composites
+                .filter_map(|one| Some((bits(&one.leaves)?, one.clone())))
+                .collect(),
+            selectivities: selectivities
+                .filter_map(|(needs, selectivity)| Some((bits(needs)?, *selectivity)))
+                .collect(),
+        }
+    }
+
     /// Returns the leaves in parts that equalities join, each ascending.
     pub(super) fn connected_parts(&self) -> Vec<Vec<usize>> {
         let mut part_of: Vec<Option<usize>> = vec![None; self.leaves.len()];
@@ -253,6 +288,28 @@ impl QueryGraph {
             parts.push(part);
         }
         parts
+    }
+}
+
+impl PartRows {
+    /// Returns the rows of a set of leaves, joined by all conditions over them: as
+    /// [`QueryGraph::rows_of`] does.
+    pub(super) fn rows_of(&self, set: u64) -> f64 {
+        let of_set = |own: &&(u64, f64)| own.0 & set != 0;
+        let mut total: f64 = self.log_rows.iter().filter(of_set).map(|own| own.1).sum();
+        for values in &self.log_values {
+            total -= class_divisor(values.iter().filter(of_set).map(|own| own.1));
+        }
+        let mut corrected: Vec<&[usize]> = Vec::new();
+        for (leaves, composite) in &self.composites {
+            if leaves & !set == 0 && !corrected.contains(&&composite.classes[..]) {
+                total += composite.correction;
+                corrected.push(&composite.classes);
+            }
+        }
+        let whole = self.selectivities.iter().filter(|(leaves, _)| leaves & !set == 0);
+        whole.for_each(|(_, selectivity)| total += selectivity);
+        bounded_rows(total.min(ROWS_MAX.ln()).exp())
     }
 }
 
