@@ -59,6 +59,7 @@ mod form;
 mod join_keys;
 mod join_sides;
 mod joins;
+mod kept;
 mod like;
 mod limits;
 mod once;
