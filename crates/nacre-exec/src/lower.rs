@@ -59,6 +59,7 @@ mod form;
 mod join_keys;
 mod join_sides;
 mod joins;
+mod kept;
 mod levels;
 mod like;
 mod limits;

@@ -27,7 +27,7 @@ pub use crate::scan::{ColumnPredicate, SampleSeed, ScanSample};
 pub use called::CalledQuery;
 pub(crate) use called::RowQuery;
 pub use common::{
-    CalledNode, CommonNode, CommonScanNode, OnceNode, RecursionColumn, RecursionNode,
+    CalledNode, CommonNode, CommonScanNode, KeptNode, OnceNode, RecursionColumn, RecursionNode,
 };
 pub use description::OperatorDescription;
 pub use expand::{ExpandNode, RowReader, SetColumn, SetValues};

@@ -15,7 +15,7 @@ mod series;
 mod stepped;
 
 pub(crate) use called::call_query;
-pub(crate) use collected::{CollectedSource, CollectingSink};
+pub(crate) use collected::{CollectedRun, CollectedSource, CollectingSink};
 pub(crate) use constant::ConstantRowSource;
 pub(crate) use expand::{ExpandPlan, ExpandSource};
 pub(crate) use fetch::{FetchPlan, FetchPlanScan, FetchSource};

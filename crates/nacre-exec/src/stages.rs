@@ -12,6 +12,7 @@
 mod called;
 mod common;
 mod deferred;
+mod kept;
 mod measured;
 mod stepped;
 mod stored;
@@ -48,6 +49,7 @@ use crate::window::{WindowPlan, WindowSink, WindowSource};
 pub(crate) use common::{RecursionPlan, RecursionSide};
 use common::{StageList, StagePart, open_common, open_common_scan};
 use deferred::KeptColumns;
+use kept::{open_kept, open_kept_build};
 use measured::{MeasuredSinks, open_measured, timed};
 pub(crate) use stepped::SteppedPlan;
 use stepped::{handed_on, open_stepped};
@@ -215,6 +217,7 @@ fn open_node(
         PlanNode::Expand(expand) => open_expand(expand, context, stages),
         PlanNode::Common(common) => open_common(common, context, stages),
         PlanNode::CommonScan(scan) => open_common_scan(scan, context, stages),
+        PlanNode::Kept(kept) => open_kept(kept, context, stages),
         PlanNode::Stepped(stepped) => open_stepped(stepped, context, stages),
         PlanNode::Once(_) | PlanNode::Called(_) | PlanNode::Recursion(_) => {
             Err(ExecError::internal("a query that is no common one"))
@@ -326,7 +329,6 @@ fn open_join(
     context: &StageContext,
     stages: &mut StageList,
 ) -> ExecResult<OpenPipeline> {
-    let build = open_input(&node.build, context, stages)?;
     // They run when the table is there, whose keys the scans below them may ask for.
     let before = std::mem::take(&mut stages.stages);
     let mut probe = open_input(&node.probe, context, stages)?;
@@ -334,15 +336,10 @@ fn open_join(
         probe = end_in_sort(probe, SortOrder::default(), context, stages)?;
     }
     let mut probe_stages = std::mem::replace(&mut stages.stages, before);
-    let plan = JoinPlan::new(node, join_side(&probe), join_side(&build))?;
-    let depth = probe.depth.max(build.depth);
-    let sink = Arc::new(JoinBuildSink::new(plan, context));
-    close(build, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
-    let links = timed(Arc::new(JoinTableSource::new(&sink)), context);
-    let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
-    stages.stages.push(PipelineStage::new(links, none, end, context));
+    let OpenBuild { sink, depth } = open_build(node, join_side(&probe), context, stages)?;
     stages.stages.append(&mut probe_stages);
 
+    let depth = probe.depth.max(depth);
     let OpenPipeline { source, tails, scan, scan_columns, builder, columns, probes, .. } = probe;
     let may_fail = probe.may_fail || builder.program.may_fail() || !node.predicates.is_empty();
     let scan_column = |slot: SlotId| scan_columns.get(slot).copied().flatten();
@@ -375,6 +372,43 @@ fn open_join(
     let tails = tails.into_iter().map(|source| handed_on(source, &outputs, context)).collect();
     let begun = begin(source, outputs, depth, context);
     Ok(OpenPipeline { tails, scan, scan_columns, probes, rows_max, may_fail, columns, ..begun })
+}
+
+/// The build side of a join, whose stages are made.
+struct OpenBuild {
+    sink: Arc<JoinBuildSink>,
+    depth: usize,
+}
+
+/// Opens the build side of a join: one that is kept, or one of its own.
+fn open_build(
+    node: &JoinNode,
+    probe: JoinSide,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> ExecResult<OpenBuild> {
+    if let Some(kept) = open_kept_build(node, &probe, context, stages)? {
+        return Ok(kept);
+    }
+    let build = open_input(&node.build, context, stages)?;
+    let plan = JoinPlan::new(node, probe, join_side(&build))?;
+    Ok(build_table(plan, build, context, stages))
+}
+
+/// Makes the stages that collect a build side and make its table.
+fn build_table(
+    plan: JoinPlan,
+    build: OpenPipeline,
+    context: &StageContext,
+    stages: &mut StageList,
+) -> OpenBuild {
+    let depth = build.depth;
+    let sink = Arc::new(JoinBuildSink::new(plan, context));
+    close(build, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, stages);
+    let links = timed(Arc::new(JoinTableSource::new(&sink)), context);
+    let (none, end) = (StepProgram::default(), Arc::new(JoinTableSink));
+    stages.stages.push(PipelineStage::new(links, none, end, context));
+    OpenBuild { sink, depth }
 }
 
 fn join_side(pipeline: &OpenPipeline) -> JoinSide {

@@ -185,6 +185,7 @@ fn kept_rows_count_against_the_budget() {
 #[test]
 fn reading_what_is_not_computed_is_our_error() {
     let scan = CommonScanNode {
+        is_of_run: false,
         query: 0,
         name: "c".to_owned(),
         width: 1,

@@ -345,6 +345,7 @@ fn kept_rows_with_little_memory_are_read_more_than_once() {
     let (_store, table) = small_table();
     let read = || {
         PlanNode::CommonScan(CommonScanNode {
+            is_of_run: false,
             query: 0,
             name: "c".to_owned(),
             width: ALL.len(),

@@ -194,9 +194,14 @@ impl QueryTask {
             JobOutcome::Interrupted(run, worker) => {
                 state.parked.push(ParkedMorsel { run: *run, worker: Some(worker) });
             }
-            JobOutcome::Failed(error) => {
-                state.error.get_or_insert(error);
-            }
+            JobOutcome::Failed(error) => match &state.error {
+                // A worker that stops for the error of another one may be here before that.
+                Some(ExecError::Canceled) if self.control.check().is_ok() => {
+                    state.error = Some(error);
+                }
+                Some(_) => {}
+                None => state.error = Some(error),
+            },
         }
         state.running == 0
     }

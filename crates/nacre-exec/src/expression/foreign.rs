@@ -68,7 +68,11 @@ type KernelObject = dyn Fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()
 
 /// A function of the query's own.
 #[derive(Clone)]
-pub struct ForeignFunction(Arc<FunctionParts>);
+pub struct ForeignFunction {
+    parts: Arc<FunctionParts>,
+    /// Whether equal arguments may give different results.
+    is_volatile: bool,
+}
 
 struct FunctionParts {
     name: String,
@@ -92,20 +96,30 @@ impl ForeignFunction {
         K: Fn(&ForeignCall<'_>, &mut ColumnVector) -> ExecResult<()> + Send + Sync + 'static,
     {
         let (name, kernel) = (name.into(), Box::new(kernel));
-        Self(Arc::new(FunctionParts { name, kernel, result, bounds, is_nullable }))
+        let parts = Arc::new(FunctionParts { name, kernel, result, bounds, is_nullable });
+        Self { parts, is_volatile: false }
+    }
+
+    /// Says whether equal arguments may give different results.
+    pub(crate) fn with_volatility(self, is_volatile: bool) -> Self {
+        Self { is_volatile, ..self }
+    }
+
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.is_volatile
     }
 
     /// Returns the class of results.
     pub fn result(&self) -> ValueClass {
-        self.0.result
+        self.parts.result
     }
 
     pub(crate) fn bounds(&self) -> IntBounds {
-        self.0.bounds
+        self.parts.bounds
     }
 
     pub(crate) fn is_nullable(&self) -> bool {
-        self.0.is_nullable
+        self.parts.is_nullable
     }
 
     /// Computes a call.
@@ -113,19 +127,19 @@ impl ForeignFunction {
     /// # Errors
     /// Those of the kernel.
     pub(crate) fn call(&self, call: &ForeignCall<'_>, out: &mut ColumnVector) -> ExecResult<()> {
-        (self.0.kernel)(call, out)
+        (self.parts.kernel)(call, out)
     }
 }
 
 impl fmt::Debug for ForeignFunction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.name)
+        f.write_str(&self.parts.name)
     }
 }
 
 impl PartialEq for ForeignFunction {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.parts, &other.parts)
     }
 }
 
@@ -133,6 +147,6 @@ impl Eq for ForeignFunction {}
 
 impl Hash for ForeignFunction {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).hash(state);
+        Arc::as_ptr(&self.parts).hash(state);
     }
 }

@@ -163,6 +163,14 @@ impl ExpressionGraph {
         Ok(id)
     }
 
+    /// Whether a function of it may give different results for equal arguments.
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.nodes.iter().any(|node| match node {
+            ExpressionNode::Foreign { function, .. } => function.is_volatile(),
+            _ => false,
+        })
+    }
+
     /// Adds an input column.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::chunk::{CHUNK_ROWS, JoinChunk};
 use super::column::{ROWS_MAX, StoredColumn};
 use super::keys::JoinKeyWords;
 use super::parts::{JoinPartWriter, PARTS, SideRows};
-use super::plan::JoinPlan;
+use super::plan::{JoinPlan, JoinSide};
 use super::spilled::SpilledJoin;
 use super::table::{ChunkKeys, JoinIndexKind, JoinKeyRange, JoinTable, TableIndex};
 use crate::control::QueryControl;
@@ -16,6 +16,7 @@ use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{
     PipelineSink, PipelineSource, SinkRoom, SlotId, SourceRun, StageContext, WorkerSlots,
 };
+use crate::plan::JoinNode;
 use crate::spill::OperatorSpill;
 use crate::vector::{ColumnVector, VectorBatch};
 
@@ -31,6 +32,8 @@ pub(crate) struct JoinBuildSink {
     interned: Mutex<MemoryReservation>,
     budget: Arc<MemoryBudget>,
     control: Arc<QueryControl>,
+    /// The sink whose rows are shared, if this one has none of its own.
+    shared: Option<Arc<Self>>,
     /// Set when the pipeline ends.
     table: OnceLock<JoinTable>,
     /// If it may spill.
@@ -62,6 +65,35 @@ struct CollectedRows {
 
 impl JoinBuildSink {
     pub(crate) fn new(plan: JoinPlan, context: &StageContext) -> Self {
+        // Without keys there are no partitions.
+        let spill = OperatorSpill::new(context).filter(|_| plan.key_words > 0);
+        Self::with_workers(plan, context.workers, spill, context)
+    }
+
+    /// Shares the rows of a sink, whose plan is a shared one, with another probe side; `None` if
+    /// the keys of that have other words. It gets no rows of its own.
+    ///
+    /// # Errors
+    /// As [`JoinPlan::new`].
+    pub(crate) fn sharing(
+        shared: &Arc<Self>,
+        node: &JoinNode,
+        probe: JoinSide,
+        context: &StageContext,
+    ) -> ExecResult<Option<Self>> {
+        let plan = shared.plan.of_other_probe(node, probe)?;
+        Ok(plan.map(|plan| {
+            let shared = Some(Arc::clone(shared));
+            Self { shared, ..Self::with_workers(plan, 0, None, context) }
+        }))
+    }
+
+    fn with_workers(
+        plan: JoinPlan,
+        workers: usize,
+        spill: Option<Arc<OperatorSpill>>,
+        context: &StageContext,
+    ) -> Self {
         let make = || LocalRows {
             full: Vec::new(),
             full_bytes: 0,
@@ -71,28 +103,33 @@ impl JoinBuildSink {
             reservation: context.budget.reservation("join"),
             spilled: None,
         };
-        // Without keys there are no partitions.
-        let has_keys = plan.key_words > 0;
         Self {
             plan,
-            locals: WorkerSlots::new(context.workers, make),
+            locals: WorkerSlots::new(workers, make),
             interned: Mutex::new(context.budget.reservation("join")),
             budget: Arc::clone(&context.budget),
             control: Arc::clone(&context.control),
+            shared: None,
             table: OnceLock::new(),
-            spill: OperatorSpill::new(context).filter(|_| has_keys),
+            spill,
             spilled: OnceLock::new(),
         }
     }
 
     /// Returns both sides, once the pipeline has ended, if they are in files.
     pub(super) fn spilled(&self) -> Option<&SpilledJoin> {
-        self.spilled.get()
+        match &self.shared {
+            None => self.spilled.get(),
+            Some(shared) => {
+                let of_all = shared.spilled()?;
+                Some(self.spilled.get_or_init(|| of_all.of_other_probe(&self.plan)))
+            }
+        }
     }
 
     /// Whether nothing has a partner, once the pipeline has ended.
     pub(super) fn is_empty(&self) -> bool {
-        self.spilled.get().is_none() && self.rows() == 0
+        self.spilled().is_none() && self.rows() == 0
     }
 
     /// Writes what is left in memory.
@@ -119,12 +156,13 @@ impl JoinBuildSink {
     /// # Errors
     /// [`ExecError::Internal`] before.
     pub(super) fn table(&self) -> ExecResult<&JoinTable> {
-        self.table.get().ok_or_else(|| ExecError::internal("a join has no table yet"))
+        let table = self.shared.as_ref().map_or(&self.table, |shared| &shared.table);
+        table.get().ok_or_else(|| ExecError::internal("a join has no table yet"))
     }
 
     /// Returns the rows of the table, once the pipeline has ended.
     pub(super) fn rows(&self) -> usize {
-        self.table.get().map_or(0, |table| table.rows)
+        self.table().map_or(0, |table| table.rows)
     }
 
     /// Reserves the strings that the join numbers; if there is no room, rows of all workers go to

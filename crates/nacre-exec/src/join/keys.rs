@@ -25,7 +25,7 @@ const CODE_UNKNOWN: u64 = u64::MAX;
 const CODE_MISSING: u64 = u64::MAX - 1;
 
 /// How a key becomes words.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum JoinKeyForm {
     Bool,
     Int,

@@ -33,6 +33,8 @@ pub(crate) struct JoinPlan {
     pub(super) probe_conditions: Vec<SlotId>,
     /// Set when the pipeline above is complete, before anything runs.
     columns: OnceLock<JoinColumns>,
+    /// Whether the table keeps all columns that may be read, for other plans that share it.
+    is_shared: bool,
     /// The conditions on pairs beside the keys.
     pub(super) residual: Option<PairProgram>,
 }
@@ -67,8 +69,43 @@ impl JoinPlan {
         let residual = (!node.predicates.is_empty())
             .then(|| PairProgram::new(&node.graph, &node.predicates, &probe.infos, &build.infos))
             .transpose()?;
-        let (kind, columns) = (node.kind, OnceLock::new());
-        Ok(Self { kind, probe, build, keys, key_words, probe_conditions, columns, residual })
+        Ok(Self {
+            kind: node.kind,
+            probe,
+            build,
+            keys,
+            key_words,
+            probe_conditions,
+            columns: OnceLock::new(),
+            is_shared: false,
+            residual,
+        })
+    }
+
+    /// Has the table of the plan be one that other plans may share.
+    pub(crate) fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
+    }
+
+    /// Plans the same join of another pipeline, whose rows look for partners in the table of this
+    /// plan, which is a shared one; `None` if their keys have other words.
+    ///
+    /// # Errors
+    /// As [`JoinPlan::new`].
+    pub(super) fn of_other_probe(
+        &self,
+        node: &JoinNode,
+        probe: JoinSide,
+    ) -> ExecResult<Option<Self>> {
+        let mut other = Self::new(node, probe, self.build.clone())?.shared();
+        for (own, other) in self.keys.iter().zip(&mut other.keys) {
+            if std::mem::discriminant(&own.form) != std::mem::discriminant(&other.form) {
+                return Ok(None);
+            }
+            // Codes of strings are those of the table.
+            other.form.clone_from(&own.form);
+        }
+        Ok(Some(other))
     }
 
     /// Notes which columns of the output are read; the first call counts.
@@ -97,7 +134,7 @@ impl JoinPlan {
             if is_output {
                 columns.build.push((offset + column, columns.stored.len()));
             }
-            if is_output || is_read {
+            if is_output || is_read || self.is_shared && self.kind.has_build_columns() {
                 columns.stored.push(column);
             }
         }

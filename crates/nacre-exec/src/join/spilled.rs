@@ -144,6 +144,11 @@ impl SpilledJoin {
         Self { spill, build, probes, probe_slots, probe_models, build_models }
     }
 
+    /// Makes it of the same build side for the probe side of another plan.
+    pub(super) fn of_other_probe(&self, plan: &JoinPlan) -> Self {
+        Self::new(plan, &self.spill, self.build.clone())
+    }
+
     fn take_writer(&self, plan: &JoinPlan) -> ExecResult<ProbeWriter> {
         let taken = self.probes.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(writer) = taken {

@@ -12,6 +12,7 @@ use nacre_types::SqlType;
 use super::common::CommonRelations;
 use super::error::{LoweringError, LoweringResult};
 use super::form::ValueForm;
+use super::kept::with_kept_parts;
 use super::recursion::{
     bounds_of_type, columns_of, form_of_type, in_forms, own_rows, without_repeated,
 };
@@ -116,7 +117,8 @@ pub(super) fn lower_called(
     };
     note_call(index, Ok(known));
     let outputs = columns_of(&common.types, &own);
-    Ok(PlanNode::Called(Box::new(CalledNode { input: lowered.node, arguments, outputs, query })))
+    let input = with_kept_parts(lowered.node);
+    Ok(PlanNode::Called(Box::new(CalledNode { input, arguments, outputs, query })))
 }
 
 fn function_of(

@@ -45,6 +45,8 @@ pub struct CommonRelation {
     /// Whether one may fail that a LIMIT above leaves out.
     pub(super) row_may_fail: bool,
     pub(super) may_fail: bool,
+    /// Whether its rows are those that a run of the query that is being lowered is given.
+    pub(super) is_of_run: bool,
 }
 
 impl StoredRelations for CommonRelations<'_> {
@@ -153,6 +155,7 @@ fn lower_rows(
         is_grouped: lowered.is_grouped,
         row_may_fail: lowered.may_fail || reads_recursion(query, &common.root),
         may_fail: lowered.may_fail,
+        is_of_run: false,
     }));
     Ok(lowered.node)
 }
@@ -345,6 +348,7 @@ pub(super) fn lower_common_scan(
         width: common.width,
         rows_expected: query.rows_expected.unwrap_or(0.0),
         has_one_row: query.has_one_row,
+        is_of_run: common.is_of_run,
     });
     let CommonRelation { row_may_fail, may_fail, is_grouped, .. } = *common;
     let lowered = LoweredRelation::infallible(node, columns);

@@ -45,6 +45,7 @@ fn has_no_rows(node: &PlanNode) -> bool {
         | PlanNode::Called(_)
         | PlanNode::Recursion(_) => false,
         PlanNode::Measured(measured) => has_no_rows(&measured.input),
+        PlanNode::Kept(kept) => is_empty(&kept.input),
         PlanNode::Common(common) => is_empty(&common.input),
         PlanNode::Filter(filter) => is_empty(&filter.input),
         PlanNode::Map(map) => is_empty(&map.input),

@@ -83,13 +83,14 @@ pub(super) fn pairing_kind(
 
 /// How many rows an operator is expected to have, and of how many: those of the largest table.
 #[derive(Clone, Copy, Debug)]
-struct ExpectedRows {
-    rows: f64,
+pub(super) struct ExpectedRows {
+    pub(super) rows: f64,
     all: f64,
 }
 
 impl ExpectedRows {
-    fn of(node: &PlanNode) -> Self {
+    /// Returns what is expected of an operator.
+    pub(super) fn of(node: &PlanNode) -> Self {
         match node {
             PlanNode::Scan(scan) => {
                 let all = scan.snapshot.rows() as f64;
@@ -98,6 +99,7 @@ impl ExpectedRows {
             }
             PlanNode::Filter(filter) => Self::of(&filter.input).part(FILTERED_PART),
             PlanNode::Measured(measured) => Self::of(&measured.input),
+            PlanNode::Kept(kept) => Self::of(&kept.input),
             PlanNode::Map(map) => Self::of(&map.input),
             PlanNode::Sort(sort) => Self::of(&sort.input),
             PlanNode::Stepped(stepped) => Self::of(&stepped.input),

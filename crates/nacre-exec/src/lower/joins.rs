@@ -26,6 +26,7 @@ use super::fold::check_constants;
 use super::form::ValueForm;
 use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, split_conditions};
 use super::join_sides::{lower_sides, pairing_kind};
+use super::kept::is_table_kept;
 use super::limits::stepped;
 use super::relations::{filter, guarded_column, is_gate, pass_through, require_early};
 use super::stored::StoredRelations;
@@ -102,10 +103,11 @@ fn is_only_key(variant: JoinVariant, right: &LoweredRelation, on: &[&ScalarExpre
 /// Joins two sides; without any pairs if `is_never`.
 fn join_lowered(
     variant: JoinVariant,
-    [left, right]: [LoweredRelation; 2],
+    sides: [LoweredRelation; 2],
     conditions: PairConditions<'_>,
     is_never: bool,
 ) -> LoweringResult<LoweredRelation> {
+    let [left, right] = fixed_side_last(variant, sides);
     let is_grouped = left.is_grouped && right.is_grouped;
     let partner_may_fail = partner_may_fail(variant, [&left, &right]);
     let [left, right] = with_rounded_values([left, right], &conditions.all())?;
@@ -117,6 +119,7 @@ fn join_lowered(
     let (left, right) = (filter(left, &before[0])?, filter(right, &before[1])?);
     // A build of the left side tests pairs behind the deciding pair, too.
     let may_build_left = matches!(variant, JoinVariant::Semi | JoinVariant::Anti)
+        && !is_table_kept(&left.node, &right.node)
         && !keys[0].is_empty()
         && !keys_may_fail
         && !is_fallible([&left, &right], &rest.on)?;
@@ -145,9 +148,8 @@ fn join_lowered(
     let own_may_fail = keys_may_fail || pairs.may_fail || is_error || partner_may_fail;
     let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
     refuse_guarded(grouped_column_may_fail && (keys_may_fail || pairs.may_fail))?;
-    let columns = joined_columns(variant, kind, both, [&probe, &build]);
     let joined = LoweredRelation {
-        columns,
+        columns: joined_columns(variant, kind, both, [&probe, &build]),
         row_may_fail: probe.row_may_fail || build.row_may_fail || own_may_fail,
         is_stepwise: probe.is_stepwise && !build.row_may_fail && !own_may_fail,
         column_may_fail: false,
@@ -169,6 +171,15 @@ fn join_lowered(
     let mut joined = filter(joined, &rest.above)?;
     joined.columns.forget_rounded();
     Ok(joined)
+}
+
+/// Has the side of an inner join be built whose table is kept.
+fn fixed_side_last(
+    variant: JoinVariant,
+    [left, right]: [LoweredRelation; 2],
+) -> [LoweredRelation; 2] {
+    let is_swapped = variant == JoinVariant::Inner && is_table_kept(&right.node, &left.node);
+    if is_swapped { [right, left] } else { [left, right] }
 }
 
 /// Conditions on pairs, lowered.
@@ -288,6 +299,7 @@ fn has_one_row(node: &PlanNode) -> bool {
         }
         PlanNode::Window(window) => has_one_row(&window.input),
         PlanNode::Measured(measured) => has_one_row(&measured.input),
+        PlanNode::Kept(kept) => has_one_row(&kept.input),
         PlanNode::Rows(rows) => rows.rows <= 1,
         PlanNode::Series(series) => series.rows <= 1,
         PlanNode::CommonScan(scan) => scan.has_one_row,
@@ -335,6 +347,7 @@ pub(super) fn width(node: &PlanNode) -> usize {
     match node {
         PlanNode::Scan(scan) => scan.columns.len(),
         PlanNode::Measured(measured) => width(&measured.input),
+        PlanNode::Kept(kept) => width(&kept.input),
         PlanNode::Filter(filter) => width(&filter.input),
         PlanNode::Map(map) => map.outputs.len(),
         PlanNode::Join(join) => {

@@ -10,6 +10,7 @@ use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{checked_node, decimal_node};
 use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
+use super::kept::with_kept_parts;
 use super::relations::lower_relation;
 use crate::plan::{MapNode, PlanNode, RecursionColumn, RecursionNode};
 use crate::value::IntBounds;
@@ -34,13 +35,14 @@ pub(super) fn lower_recursion(
     let step = in_forms(step, &term.outputs, &forms)?;
     let is_row_by_row = is_row_by_row(&step.node, place);
     if let Some(Some(own)) = relations.common.last_mut() {
+        own.is_of_run = false;
         own.row_may_fail = first.may_fail || step.may_fail && !is_row_by_row;
         own.may_fail = first.may_fail || step.may_fail;
     }
     let columns = columns_of(&common.types, &forms);
     Ok(PlanNode::Recursion(Box::new(RecursionNode {
         first: first.node,
-        step: step.node,
+        step: with_kept_parts(step.node),
         columns,
         is_distinct: term.is_distinct,
         is_row_by_row,
@@ -64,6 +66,7 @@ pub(super) fn own_rows(name: &str, place: usize, forms: &[ValueForm]) -> CommonR
         is_grouped: false,
         row_may_fail: false,
         may_fail: false,
+        is_of_run: true,
     }
 }
 

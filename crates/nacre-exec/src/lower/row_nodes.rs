@@ -117,12 +117,14 @@ pub(super) fn add_row_node(
         return Ok(None);
     }
     let arguments = inputs;
+    let is_volatile = row.is_volatile();
     let row = Arc::new(row);
     let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
         evaluate_rows(&row, sql_type, call, out)
     };
     let bounds = bounds_of_type(sql_type);
     let function = ForeignFunction::new("row by row", kernel, form.class(), bounds, true);
+    let function = function.with_volatility(is_volatile);
     let id = graph.add(ExpressionNode::Foreign { function, arguments })?;
     let may_fail = fails && !matches!(form, ValueForm::Exact { .. });
     Ok(Some(RowNode { id, form, may_fail }))

@@ -116,6 +116,7 @@ fn lower_set(
             SetMeaning::Parts(ref call) => call.may_fail(),
             SetMeaning::Numerics | SetMeaning::Moments(_) | SetMeaning::Matches => true,
         };
+    let is_volatile = compiled.iter().any(RowExpression::is_volatile);
     let (meaning, result) = (Arc::new(meaning), *result);
     let make = move |row: &crate::plan::RowReader<'_>| -> ExecResult<SetValues> {
         let values: Result<Vec<_>, _> = compiled.iter().map(|one| one.evaluate(row)).collect();
@@ -124,7 +125,8 @@ fn lower_set(
         Ok(Box::new(values.map(move |value| physical_value(value, result))))
     };
     let kind = (form.class(), bounds_of_type(result));
-    Ok((SetColumn::new(entry.name, kind, make), form, may_fail))
+    let set = SetColumn::new(entry.name, kind, make).with_volatility(is_volatile);
+    Ok((set, form, may_fail))
 }
 
 fn meaning_of(function: &SetFunctionColumn, types: &[SqlType]) -> Option<SetMeaning> {

@@ -86,7 +86,7 @@ pub(crate) trait SourceRun: Send + fmt::Debug {
 #[derive(Debug)]
 pub(crate) struct PipelineStage {
     pub(crate) source: Arc<dyn PipelineSource>,
-    pub(crate) program: StepProgram,
+    pub(crate) program: Arc<StepProgram>,
     pub(crate) sink: Arc<dyn PipelineSink>,
     pub(crate) flavour: Flavour,
     pub(crate) budget: Arc<MemoryBudget>,
@@ -106,10 +106,11 @@ pub(crate) struct PipelineStage {
 impl PipelineStage {
     pub(crate) fn new(
         source: Arc<dyn PipelineSource>,
-        program: StepProgram,
+        program: impl Into<Arc<StepProgram>>,
         sink: Arc<dyn PipelineSink>,
         context: &StageContext,
     ) -> Self {
+        let program = program.into();
         let step_counters = program.counters();
         Self {
             source,

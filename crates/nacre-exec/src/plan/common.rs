@@ -27,6 +27,18 @@ pub struct CommonScanNode {
     pub rows_expected: f64,
     /// Whether it has one row at most.
     pub has_one_row: bool,
+    /// Whether the rows are those that a run of the plan is given: arguments of a call, or the rows
+    /// that a recursion made last.
+    pub is_of_run: bool,
+}
+
+/// A part of a plan that is run more than once, which does not read what a run is given: it is
+/// computed by the first run that reads its rows, and kept for all others of one execution.
+#[derive(Clone, Debug)]
+pub struct KeptNode {
+    pub input: PlanNode,
+    /// Tells the parts of one plan apart; from 0 on.
+    pub part: usize,
 }
 
 /// Computes a value that expressions ask for: that of a column in the only row, null of no row;
@@ -41,7 +53,8 @@ pub struct OnceNode {
 /// Is run for rows of arguments, as expressions ask for its values.
 #[derive(Clone, Debug)]
 pub struct CalledNode {
-    /// Reads the arguments by [`CommonScanNode`], as the query that this node is.
+    /// Reads the arguments by [`CommonScanNode`], as the query that this node is. It and `step` of
+    /// [`RecursionNode`] alone may have [`KeptNode`].
     pub input: PlanNode,
     /// The number of a row, and its arguments.
     pub arguments: Vec<RecursionColumn>,

@@ -29,8 +29,8 @@ pub struct OperatorDescription {
     /// `Scan`, `Filter`, `Map`, `Join`, `Left join`, `Right join`, `Full join`, `Single join`,
     /// `Semi join`, `Anti join`, `Mark join`, `Right semi join`, `Right anti join`, `Aggregate`,
     /// `Grouping sets`, `Window`, `Sort`, `Top-k`, `Limit`, `First rows`, `Rows`, `Empty`,
-    /// `Append`, `Repeat`, `Series`, `Expand`, `Common queries`, `Common rows`, `Value`, `Call` or
-    /// `Recursion`.
+    /// `Append`, `Repeat`, `Series`, `Expand`, `Common queries`, `Common rows`, `Kept rows`,
+    /// `Value`, `Call` or `Recursion`.
     pub name: &'static str,
     /// The table that is read, for a scan.
     pub table: Option<String>,
@@ -55,6 +55,7 @@ impl PlanNode {
         let (name, input) = match self {
             Self::Measured(measured) => return describe_measured(measured, common),
             Self::Scan(scan) => return describe_scan(scan),
+            Self::Kept(kept) => return describe_measured_as_last("Kept rows", &kept.input, common),
             Self::Once(once) => return describe_measured_as_last("Value", &once.input, common),
             Self::Called(call) => return describe_measured_as_last("Call", &call.input, common),
             Self::Recursion(recursion) => return describe_recursion(recursion, common),

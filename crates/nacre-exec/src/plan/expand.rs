@@ -33,6 +33,8 @@ pub struct SetColumn {
     pub class: ValueClass,
     /// Of whole numbers.
     pub bounds: IntBounds,
+    /// Whether equal rows may have different sets.
+    is_volatile: bool,
     make: Arc<SetMaker>,
 }
 
@@ -43,7 +45,16 @@ impl SetColumn {
         (class, bounds): (ValueClass, IntBounds),
         make: impl Fn(&RowReader<'_>) -> ExecResult<SetValues> + Send + Sync + 'static,
     ) -> Self {
-        Self { name, class, bounds, make: Arc::new(make) }
+        Self { name, class, bounds, is_volatile: false, make: Arc::new(make) }
+    }
+
+    /// Says whether equal rows may have different sets.
+    pub(crate) fn with_volatility(self, is_volatile: bool) -> Self {
+        Self { is_volatile, ..self }
+    }
+
+    pub(crate) fn is_volatile(&self) -> bool {
+        self.is_volatile
     }
 
     /// Begins the set of a row.

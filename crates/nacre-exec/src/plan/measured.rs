@@ -35,7 +35,7 @@ impl PlanNode {
         // Common queries are no operators but ways to compute rows before they are asked for.
         let is_common = matches!(
             operator,
-            Self::Common(_) | Self::Once(_) | Self::Called(_) | Self::Recursion(_)
+            Self::Common(_) | Self::Kept(_) | Self::Once(_) | Self::Called(_) | Self::Recursion(_)
         );
         if !is_common {
             let rows_expected = self.derived_rows();
@@ -67,6 +67,7 @@ impl PlanNode {
             Self::Rows(rows) => Some(rows.rows as f64),
             Self::Series(series) => Some(series.rows as f64),
             Self::CommonScan(scan) => Some(scan.rows_expected),
+            Self::Kept(kept) => kept.input.derived_rows(),
             Self::Map(map) => map.input.derived_rows(),
             Self::Sort(sort) => {
                 let rows = sort.input.derived_rows()?;

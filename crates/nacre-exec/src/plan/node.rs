@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nacre_store::TableSnapshot;
 
-use super::common::{CalledNode, CommonNode, CommonScanNode, OnceNode, RecursionNode};
+use super::common::{CalledNode, CommonNode, CommonScanNode, KeptNode, OnceNode, RecursionNode};
 use super::expand::ExpandNode;
 use super::measured::MeasuredNode;
 use super::series::SeriesNode;
@@ -39,6 +39,7 @@ pub enum PlanNode {
     Expand(Box<ExpandNode>),
     Common(Box<CommonNode>),
     CommonScan(CommonScanNode),
+    Kept(Box<KeptNode>),
     Once(Box<OnceNode>),
     Called(Box<CalledNode>),
     Recursion(Box<RecursionNode>),
@@ -340,6 +341,7 @@ impl PlanNode {
         match self {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter().chain([&common.input]).collect(),
+            Self::Kept(kept) => vec![&kept.input],
             Self::Once(once) => vec![&once.input],
             Self::Called(called) => vec![&called.input],
             Self::Recursion(recursion) => vec![&recursion.first, &recursion.step],
@@ -364,6 +366,7 @@ impl PlanNode {
         match self {
             Self::Scan(_) | Self::Rows(_) | Self::Series(_) | Self::CommonScan(_) => Vec::new(),
             Self::Common(common) => common.queries.iter_mut().chain([&mut common.input]).collect(),
+            Self::Kept(kept) => vec![&mut kept.input],
             Self::Once(once) => vec![&mut once.input],
             Self::Called(called) => vec![&mut called.input],
             Self::Recursion(recursion) => vec![&mut recursion.first, &mut recursion.step],

@@ -62,8 +62,9 @@ pub(crate) struct CollectedSource {
     sink: Arc<CollectingSink>,
 }
 
+/// Some of what a sink has collected, as it is read.
 #[derive(Debug)]
-struct CollectedRun {
+pub(crate) struct CollectedRun {
     sink: Arc<CollectingSink>,
     next: usize,
     end: usize,
@@ -181,6 +182,13 @@ impl CollectedSource {
     /// Reads what `sink` collects, once its pipeline has ended.
     pub(crate) fn new(sink: &Arc<CollectingSink>) -> Self {
         Self { sink: Arc::clone(sink) }
+    }
+}
+
+impl CollectedRun {
+    /// Reads all that `sink` has collected, whose pipeline has ended.
+    pub(crate) fn of_all(sink: &Arc<CollectingSink>) -> Self {
+        Self { sink: Arc::clone(sink), next: 0, end: sink.batches().len() }
     }
 }
 

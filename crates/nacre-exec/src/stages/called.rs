@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::common::{CommonRows, StageList, column_info, run_side};
+use super::common::{CommonRows, RunPlan, StageList, column_info};
+use super::kept::KeptParts;
 use crate::error::ExecResult;
 use crate::pipeline::{SlotInfo, StageContext};
 use crate::plan::{CalledNode, PlanNode, RowQuery};
@@ -17,6 +18,7 @@ struct CalledPlan {
     common: Vec<CommonRows>,
     arguments: Vec<SlotInfo>,
     outputs: Vec<SlotInfo>,
+    kept: Arc<KeptParts>,
 }
 
 /// Has expressions call a query, which reads the common queries before it.
@@ -28,12 +30,21 @@ pub(super) fn open_called(called: &CalledNode, context: &StageContext, stages: &
         common: stages.common.clone(),
         arguments: infos(&called.arguments),
         outputs: infos(&called.outputs),
+        kept: Arc::default(),
     }));
 }
 
 impl RowQuery for CalledPlan {
     fn run(&self, arguments: ResultBatch) -> ExecResult<Vec<ResultBatch>> {
-        let rows = (&Arc::from([arguments]), &self.arguments[..]);
-        run_side(&self.input, rows, &self.common, &self.outputs, &self.context)
+        RunPlan {
+            input: &self.input,
+            arguments: &self.arguments,
+            outputs: &self.outputs,
+            common: &self.common,
+            kept: &self.kept,
+            context: &self.context,
+        }
+        .begin(&Arc::from([arguments]))?
+        .run()
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::called::open_called;
 use super::deferred::DeferredScans;
+use super::kept::{KeptParts, KeptPipeline};
 use super::measured::MeasuredSinks;
 use super::{OpenPipeline, begin, close, open_input, open_node, output_infos};
 use crate::error::{ExecError, ExecResult};
@@ -28,6 +29,8 @@ pub(super) struct StageList {
     pub(super) parts: Vec<StagePart>,
     /// Queries that are computed once.
     pub(super) common: Vec<CommonRows>,
+    /// What runs of the plan share; `None` for one that is run once.
+    pub(super) kept: Option<Arc<KeptParts>>,
     pub(super) measured: MeasuredSinks,
     /// Of top-k operators whose inputs are being opened.
     pub(super) deferred: DeferredScans,
@@ -85,6 +88,8 @@ pub(crate) struct RecursionPlan {
     pub(crate) context: StageContext,
     common: Vec<CommonRows>,
     infos: Vec<SlotInfo>,
+    /// Of `step`.
+    kept: Arc<KeptParts>,
 }
 
 /// Computes common queries, and opens what reads them.
@@ -208,7 +213,8 @@ impl RecursionPlan {
     fn new(node: &RecursionNode, context: &StageContext, stages: &StageList) -> Self {
         let infos = node.columns.iter().map(column_info).collect();
         let context = StageContext { workers: 1, measured: None, ..context.clone() };
-        Self { node: node.clone(), context, common: stages.common.clone(), infos }
+        let (common, kept) = (stages.common.clone(), Arc::default());
+        Self { node: node.clone(), context, common, infos, kept }
     }
 
     /// Begins the first side.
@@ -228,46 +234,76 @@ impl RecursionPlan {
     }
 
     fn begin(&self, side: &PlanNode, rows: &Arc<[ResultBatch]>) -> ExecResult<RecursionSide> {
-        begin_side(side, (rows, &self.infos), &self.common, &self.infos, &self.context)
+        RunPlan {
+            input: side,
+            arguments: &self.infos,
+            outputs: &self.infos,
+            common: &self.common,
+            kept: &self.kept,
+            context: &self.context,
+        }
+        .begin(rows)
     }
 }
 
-/// Begins a plan that reads rows, of which `infos` are known, as the query behind the `common`
-/// ones, and has these outputs.
-fn begin_side(
-    side: &PlanNode,
-    (rows, infos): (&Arc<[ResultBatch]>, &[SlotInfo]),
-    common: &[CommonRows],
-    outputs: &[SlotInfo],
-    context: &StageContext,
-) -> ExecResult<RecursionSide> {
-    let mut stages = StageList { common: common.to_vec(), ..StageList::default() };
-    let source = CommonSource::Batches(Arc::clone(rows));
-    let (infos, rows_max) = (infos.to_vec(), u64::MAX);
-    stages.common.push(CommonRows { source, infos, rows_max, depth: 0 });
-    let mut pipeline = open_input(side, context, &mut stages)?;
-    let OpenPipeline { builder, columns, .. } = &mut pipeline;
-    if columns.len() != outputs.len() {
-        return Err(ExecError::internal("a plan that is run again has other columns"));
-    }
-    for (slot, info) in columns.iter_mut().zip(outputs) {
-        *slot = builder.cast_to(*slot, info.vector_type);
-    }
-    let sink = Arc::new(BatchSink::new(pipeline.columns.clone(), context));
-    close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
-    let StageList { stages, measured, .. } = stages;
-    Ok(RecursionSide { stages: StageRun::new(stages), measured, sink })
+/// A plan that is run more than once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunPlan<'p> {
+    pub(super) input: &'p PlanNode,
+    /// What is known of the rows that a run is given: those of the query behind the `common` ones.
+    pub(super) arguments: &'p [SlotInfo],
+    pub(super) outputs: &'p [SlotInfo],
+    pub(super) common: &'p [CommonRows],
+    pub(super) kept: &'p Arc<KeptParts>,
+    /// Of one worker.
+    pub(super) context: &'p StageContext,
 }
 
-/// Runs a plan to its end in the calling thread: see [`begin_side`].
-pub(super) fn run_side(
-    side: &PlanNode,
-    rows: (&Arc<[ResultBatch]>, &[SlotInfo]),
-    common: &[CommonRows],
-    outputs: &[SlotInfo],
-    context: &StageContext,
-) -> ExecResult<Vec<ResultBatch>> {
-    begin_side(side, rows, common, outputs, context)?.run()
+impl RunPlan<'_> {
+    /// Begins a run that is given `rows`.
+    ///
+    /// # Errors
+    /// Those of making its stages.
+    pub(super) fn begin(self, rows: &Arc<[ResultBatch]>) -> ExecResult<RecursionSide> {
+        let Self { input, arguments, outputs, common, kept, context } = self;
+        if let (Some(pipeline), false) = (kept.pipeline.get(), context.is_sliced) {
+            return Ok(RecursionSide::of_pipeline(pipeline, rows, context));
+        }
+        // Kept rows come all at once, behind the error of any.
+        let parts = (!context.is_sliced).then(|| Arc::clone(kept));
+        let mut stages = StageList { common: common.to_vec(), kept: parts, ..StageList::default() };
+        let source = CommonSource::Batches(Arc::clone(rows));
+        let (infos, rows_max) = (arguments.to_vec(), u64::MAX);
+        stages.common.push(CommonRows { source, infos, rows_max, depth: 0 });
+        let mut pipeline = open_input(input, context, &mut stages)?;
+        let OpenPipeline { builder, columns, .. } = &mut pipeline;
+        if columns.len() != outputs.len() {
+            return Err(ExecError::internal("a plan that is run again has other columns"));
+        }
+        for (slot, info) in columns.iter_mut().zip(outputs) {
+            *slot = builder.cast_to(*slot, info.vector_type);
+        }
+        let columns = pipeline.columns.clone();
+        let sink = Arc::new(BatchSink::new(columns.clone(), context));
+        close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, context, &mut stages);
+        let StageList { stages, measured, .. } = stages;
+        if let (true, [stage]) = (streams_run(input), &stages[..]) {
+            let program = Arc::clone(&stage.program);
+            kept.pipeline.get_or_init(|| KeptPipeline { program, columns });
+        }
+        Ok(RecursionSide { stages: StageRun::new(stages), measured, sink })
+    }
+}
+
+/// Whether the rows of an operator are made of what a run is given, in one pipeline, and no
+/// operator is measured.
+fn streams_run(node: &PlanNode) -> bool {
+    match node {
+        PlanNode::CommonScan(scan) => scan.is_of_run,
+        PlanNode::Filter(filter) => streams_run(&filter.input),
+        PlanNode::Map(map) => streams_run(&map.input),
+        _ => false,
+    }
 }
 
 /// A side of a recursion that is being run, by one thread at a time.
@@ -279,6 +315,20 @@ pub(crate) struct RecursionSide {
 }
 
 impl RecursionSide {
+    /// Begins a run that is one pipeline.
+    fn of_pipeline(
+        pipeline: &KeptPipeline,
+        rows: &Arc<[ResultBatch]>,
+        context: &StageContext,
+    ) -> Self {
+        let KeptPipeline { program, columns } = pipeline;
+        let sink = Arc::new(BatchSink::new(columns.clone(), context));
+        let source = Arc::new(BatchSource::new(rows));
+        let end = Arc::clone(&sink) as Arc<dyn PipelineSink>;
+        let stage = PipelineStage::new(source, Arc::clone(program), end, context);
+        Self { stages: StageRun::new(vec![stage]), measured: MeasuredSinks::default(), sink }
+    }
+
     /// Does one vector's work; returns the rows when all is done.
     ///
     /// # Errors
@@ -319,7 +369,10 @@ impl StageRun {
     }
 
     /// Does one vector's work; returns false when all is done.
-    fn advance(&mut self) -> ExecResult<bool> {
+    ///
+    /// # Errors
+    /// Those of the stages, and of the query's control.
+    pub(super) fn advance(&mut self) -> ExecResult<bool> {
         let Some(stage) = self.stages.get(self.at) else { return Ok(false) };
         stage.control.check()?;
         let run = match &mut self.morsel {

@@ -340,6 +340,7 @@ fn node_type(name: &'static str) -> (&'static str, Option<&'static str>) {
         "Rows" => "Values Scan",
         "Series" => "Function Scan",
         "Common rows" => "CTE Scan",
+        "Kept rows" => "Materialize",
         _ if join_type.is_some() => "Hash Join",
         other => other,
     };
