@@ -1,5 +1,5 @@
 //! Queries that are cancelled from another thread in the midst of what takes long: they end within
-//! a tenth of a second, wherever they are.
+//! a tenth of a second, wherever they are. So does lowering that is stopped.
 //!
 //! `NACRE_CANCEL_SCALE` multiplies the rows; what the slowest end took is printed.
 

@@ -22,6 +22,12 @@ impl RelationalOperator {
         self.inputs().for_each(|input| input.collect_made_columns(into));
     }
 
+    /// Whether an operator here or below makes one of these columns.
+    pub fn makes_any(&self, columns: &HashSet<ColumnId>) -> bool {
+        self.own_columns().iter().any(|column| columns.contains(column))
+            || self.inputs().any(|input| input.makes_any(columns))
+    }
+
     /// Adds the columns that expressions, keys and inputs of set operations here and below name.
     pub fn collect_used_columns(&self, into: &mut HashSet<ColumnId>) {
         self.expressions().into_iter().for_each(|one| one.collect_columns(into));

@@ -183,6 +183,9 @@ fn split_null_columns(
     condition: Option<&ScalarExpression>,
 ) -> (RelationalOperator, Vec<ComputedColumn>) {
     let (below, own) = split_columns(side);
+    if own.is_empty() {
+        return (below, own);
+    }
     let mut made = HashSet::new();
     below.collect_made_columns(&mut made);
     let is_null = |column: ColumnId| made.contains(&column);

@@ -63,9 +63,7 @@ fn kept_side(
         JoinVariant::Right => &**left,
         _ => return None,
     };
-    let mut made = HashSet::new();
-    other.collect_made_columns(&mut made);
-    if !made.is_disjoint(wanted) || !has_one_partner_at_most(other, condition.as_ref()) {
+    if other.makes_any(wanted) || !has_one_partner_at_most(other, condition.as_ref()) {
         return None;
     }
     let kept = if *variant == JoinVariant::Left { left } else { right };

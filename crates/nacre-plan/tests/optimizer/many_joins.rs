@@ -173,3 +173,20 @@ fn planning_ends_soon_wherever_it_is_stopped() {
         }
     });
 }
+
+#[test]
+fn wide_tables_are_planned() {
+    let columns: String = (0..90).map(|index| format!("; c{index} integer")).collect();
+    let mut tables = TestTables::default();
+    for index in 0..500 {
+        let columns = format!("k integer; x integer; y integer{columns}");
+        tables.add(&format!("t{index}"), &columns, 1, 1_000);
+    }
+    with_stack(move || {
+        for word in ["join", "left join"] {
+            let sql = joined("chain", 500, &|_| word);
+            println!("{word}");
+            assert_within(planning_time(&tables, &sql), 1_000);
+        }
+    });
+}

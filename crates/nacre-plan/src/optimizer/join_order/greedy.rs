@@ -136,9 +136,8 @@ impl<'g> GreedyOrdering<'g> {
                 open.extend(ordering.size_key(joined.index));
             });
             let mut smallest = || {
-                let is_open = |ordering: &Self, unit| ordering.unit(unit).is_some();
                 while let Some((_, unit)) = open.pop_first() {
-                    if is_open(self, unit) {
+                    if self.unit(unit).is_some() {
                         return Some(unit);
                     }
                 }
