@@ -23,7 +23,7 @@ pub trait RowFold: Send + Sync {
 }
 
 /// A group under way.
-pub trait FoldState {
+pub trait FoldState: Send {
     /// Adds a row.
     ///
     /// # Errors

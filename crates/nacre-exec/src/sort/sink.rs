@@ -121,6 +121,28 @@ impl SortSink {
         }
     }
 
+    /// Returns the way to files; `None` if the query has none.
+    pub(crate) fn spill(&self) -> Option<&Arc<OperatorSpill>> {
+        self.spill.as_ref().map(|spill| &spill.operator)
+    }
+
+    /// Returns how many rows there are that are not in files.
+    pub(crate) fn rows_in_memory(&self) -> usize {
+        let rows = |local: &LocalRuns| {
+            local.open.len() + local.sorted.iter().map(SortRun::len).sum::<usize>()
+        };
+        self.locals.all().map(|local| rows(&local)).sum()
+    }
+
+    /// Ends as a sink does, with all rows in files.
+    ///
+    /// # Errors
+    /// Those of files, and of a query that has none.
+    pub(crate) fn finish_in_files(&self) -> ExecResult<()> {
+        let spill = self.spill.as_ref();
+        self.finish_spilled(spill.ok_or_else(|| ExecError::internal("a sort without files"))?)
+    }
+
     /// Whether the rows are in files, once the pipeline has ended.
     pub(crate) fn is_spilled(&self) -> bool {
         self.spilled.get().is_some()
