@@ -319,7 +319,7 @@ fn windows_with_little_memory_are_the_same() {
     for (partition, limits) in [(MONEY, [3_000_000, 5_000_000]), (SMALL, [4_000_000, 5_000_000])] {
         let calls = vec![
             window_call(WindowFunction::RowNumber),
-            window_call(WindowFunction::Aggregate(sum)),
+            window_call(WindowFunction::Aggregate(sum.clone())),
         ];
         let windows = vec![WindowSpecification { partition_keys: 1, order_keys: 1, calls }];
         let input = scan(&table.snapshot(), &ALL, Vec::new());

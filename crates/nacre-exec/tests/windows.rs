@@ -344,7 +344,7 @@ fn call_at(node: &WindowNode, column: usize) -> Option<&WindowCall> {
     let calls = node.windows.iter().flat_map(|window| &window.calls);
     let mut columns = calls.flat_map(|call| {
         let is_average = matches!(
-            call.function,
+            &call.function,
             WindowFunction::Aggregate(own) if own.function == AggregateFunction::AverageState
         );
         std::iter::repeat_n(call, if is_average { 2 } else { 1 })

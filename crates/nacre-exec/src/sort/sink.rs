@@ -104,7 +104,7 @@ impl SortSink {
             writer: None,
         };
         let top_rows = (rows_max <= TOP_ROWS_MAX).then_some(rows_max as usize);
-        let spill = OperatorSpill::new(context).filter(|_| top_rows.is_none());
+        let spill = OperatorSpill::new(context);
         Self {
             keys,
             slots,
@@ -250,7 +250,7 @@ impl LocalRuns {
             };
             self.spilled.push(spill.write(&self.sorted, writer)?);
         }
-        (self.sorted, self.sorted_bytes) = (Vec::new(), 0);
+        (self.sorted, self.sorted_bytes, self.kept_rows) = (Vec::new(), 0, 0);
         self.reservation.resize(0)
     }
 }
@@ -280,7 +280,7 @@ impl PipelineSink for SortSink {
                     if bytes >= 2 * RUN_KEY_BYTES {
                         // Places of keys have 32 bits.
                         return Err(ExecError::OutOfMemory {
-                            operator: "top",
+                            operator: "top".into(),
                             setting: "the length of its keys",
                             bytes: bytes as u64,
                             bytes_max: 2 * RUN_KEY_BYTES as u64,

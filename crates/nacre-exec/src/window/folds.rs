@@ -61,7 +61,7 @@ impl FoldedFrame {
         for own in new {
             add(own, &mut *self.state)?;
             self.added += 1;
-            if self.added % CHECK_ROWS == 0 {
+            if self.added.is_multiple_of(CHECK_ROWS) {
                 control.check()?;
             }
         }

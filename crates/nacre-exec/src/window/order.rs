@@ -60,7 +60,7 @@ impl SortedOrder {
         if count > u32::MAX as usize || plan.parts.len() > usize::from(u16::MAX) {
             // Rows of a partition have numbers of 32 bits.
             return Err(ExecError::OutOfMemory {
-                operator: "window",
+                operator: "window".into(),
                 setting: "the number of its rows",
                 bytes: count as u64,
                 bytes_max: u32::MAX.into(),

@@ -102,7 +102,7 @@ impl PartitionFileWriter {
         }
         last.values.push_int(common as i128);
         self.file.rows = self.file.rows.checked_add(1).ok_or(ExecError::OutOfMemory {
-            operator: "window",
+            operator: "window".into(),
             setting: "the number of its rows",
             bytes: 1 << 32,
             bytes_max: u32::MAX.into(),
