@@ -1,5 +1,6 @@
 //! Errors of execution, sorted by what the caller can do.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use nacre_types::ValueError;
@@ -45,7 +46,7 @@ pub enum ExecError {
     MoreThanOneRow,
     /// An operator needs more memory than `setting` leaves it.
     OutOfMemory {
-        operator: &'static str,
+        operator: Cow<'static, str>,
         setting: &'static str,
         bytes: u64,
         bytes_max: u64,

@@ -8,7 +8,8 @@
 //!    holds all its groups.
 //! 4. If memory is used up, a worker writes its partitions to a file ([`spilled`]). When one has
 //!    done so, all partitions go to files in the end; a partition whose groups do not fit in memory
-//!    is split by further bits of the hash.
+//!    is split by further bits of the hash. Rows that a group has collected are sorted and folded
+//!    in files if they are many ([`folded`]).
 //! 5. Grouping sets have tables of their own each, and take the same batches ([`sets`]).
 //! 6. Without keys, a chunk all of whose rows are aggregated need not be read if its stored
 //!    aggregates tell its share ([`stored`]).
@@ -33,6 +34,7 @@
 mod collected;
 mod direct;
 mod distinct;
+mod folded;
 mod keys;
 mod layout;
 mod merge;

@@ -66,6 +66,7 @@ impl MemoryBudget {
         if after > self.bytes_max {
             self.bytes_used.fetch_sub(bytes, Ordering::Relaxed);
             let (setting, bytes_max) = (self.setting, self.bytes_max);
+            let operator = operator.into();
             return Err(ExecError::OutOfMemory { operator, setting, bytes: after, bytes_max });
         }
         let Some(parent) = &self.parent else { return Ok(()) };

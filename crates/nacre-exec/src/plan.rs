@@ -31,7 +31,10 @@ pub use common::{
 };
 pub use description::OperatorDescription;
 pub use expand::{ExpandNode, RowReader, SetColumn, SetValues};
-pub use fold::{FoldCall, FoldFunction, FoldState, RowFold};
+pub use fold::{
+    CollectedFold, CollectedFoldFunction, CollectedRow, CollectedState, FoldCall, FoldFunction,
+    FoldState, RowFold,
+};
 pub use measured::MeasuredNode;
 pub use node::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, ConstantColumn, FilterNode,

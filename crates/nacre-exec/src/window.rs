@@ -7,6 +7,7 @@
 //! 3. Workers take whole partitions, at least 8,192 rows at a time ([`source`]), copy the columns
 //!    that functions read, and evaluate call by call ([`evaluate`]).
 //!    If the sort went to files, one worker merges some partitions at a time ([`spilled`]).
+//!    Partitions that do not fit in memory go to a file and are read again from there ([`large`]).
 //! 4. A frame is a range of rows, less what it excludes: up to three pieces ([`frames`]). Counts
 //!    and sums are differences of prefix sums ([`sums`]), extremes come from a queue, or of several
 //!    pieces from a tree ([`extremes`]), so no function is quadratic.
@@ -26,6 +27,7 @@ mod evaluate;
 mod extremes;
 mod folds;
 mod frames;
+mod large;
 mod order;
 mod partition;
 mod plan;

@@ -16,7 +16,7 @@ use nacre_exec::dispatch::{QueryOptions, WorkerPool};
 use nacre_exec::plan::{
     AggregateCall, AggregateFunction, AggregateNode, AppendNode, CommonNode, CommonScanNode,
     GroupingSetsNode, PairingKind, PhysicalPlan, PlanNode, SortKey, SortNode, WindowCall,
-    WindowFrame, WindowFunction, WindowNode, WindowSpecification,
+    WindowFrame, WindowFunction, WindowNode, WindowNumber, WindowSpecification,
 };
 use nacre_exec::spill::{SpillHandle, SpillMedium, SpillSpace};
 use nacre_exec::value::{IntLimit, ScalarValue};
@@ -319,7 +319,7 @@ fn windows_with_little_memory_are_the_same() {
     for (partition, limits) in [(MONEY, [3_000_000, 5_000_000]), (SMALL, [4_000_000, 5_000_000])] {
         let calls = vec![
             window_call(WindowFunction::RowNumber),
-            window_call(WindowFunction::Aggregate(sum)),
+            window_call(WindowFunction::Aggregate(sum.clone())),
         ];
         let windows = vec![WindowSpecification { partition_keys: 1, order_keys: 1, calls }];
         let input = scan(&table.snapshot(), &ALL, Vec::new());
@@ -327,17 +327,31 @@ fn windows_with_little_memory_are_the_same() {
         let plan = PlanNode::Window(Box::new(node));
         assert_same(&plan, false, &limits, &format!("window by {partition}"));
     }
-    let windows = vec![WindowSpecification {
-        partition_keys: 0,
-        order_keys: 1,
-        calls: vec![window_call(WindowFunction::RowNumber)],
-    }];
-    let input = scan(&table.snapshot(), &ALL, Vec::new());
-    let node = PlanNode::Window(Box::new(WindowNode { input, keys: vec![key(ID)], windows }));
-    let place = SpillPlace::new(u64::MAX);
-    let error = execute(&spilling_pool(2, &place.space), &node, 1_000_000).err().unwrap();
-    assert_eq!(error.kind(), ExecErrorKind::OutOfMemory, "one partition has to fit");
-    place.assert_empty();
+}
+
+#[test]
+fn partitions_that_do_not_fit_in_memory_are_in_files() {
+    let (_store, table) = small_table();
+    let key = |column| SortKey { column, is_descending: false, is_nulls_first: false };
+    let sum = WindowFunction::Aggregate(call(AggregateFunction::Sum, Some(MONEY)));
+    let greatest = WindowFunction::Aggregate(call(AggregateFunction::Max, Some(TEXT)));
+    let distance = WindowNumber::Constant(Some(1));
+    let shift = WindowFunction::Shift { argument: TEXT, distance, is_lead: false, default: None };
+    let functions = [WindowFunction::RowNumber, WindowFunction::CumeDist, sum, greatest, shift];
+    // All rows in one partition, in order and without one, and most of them in one.
+    for (column, partition_keys, order_keys) in [(ID, 0, 1), (ID, 0, 0), (FLAG, 1, 1)] {
+        let own = |function: &WindowFunction| {
+            let function = function.clone();
+            WindowCall { function, frame: WindowFrame::DEFAULT }
+        };
+        let calls = functions.iter().map(own).collect();
+        let windows = vec![WindowSpecification { partition_keys, order_keys, calls }];
+        let input = scan(&table.snapshot(), &ALL, Vec::new());
+        let node = WindowNode { input, keys: vec![key(column), key(ID)], windows };
+        let node = PlanNode::Window(Box::new(node));
+        let what = format!("one window by {column}");
+        assert_same(&node, false, &[500_000, 2_000_000, 5_000_000], &what);
+    }
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn what_aggregates_of_chunks_do_not_tell_is_computed_of_rows() {
         // Longer than what is kept of bounds.
         call(F::Max, MODE),
     ] {
-        let calls = [told(), vec![untold]].concat();
+        let calls = [told(), vec![untold.clone()]].concat();
         assert_eq!(check(&table.snapshot(), &[], &calls), (0, 3_000), "{untold:?}");
     }
     // A sample has a part of the rows.

@@ -14,13 +14,14 @@ use nacre_exec::plan::{
     FrameOffset, FrameRange, FrameUnit, PhysicalPlan, PlanNode, RowFold, SortKey, WindowCall,
     WindowFrame, WindowFunction, WindowNode, WindowNumber, WindowSpecification,
 };
+use nacre_exec::spill::SpillSpace;
 use nacre_exec::value::{IntBounds, IntLimit, ScalarValue, ValueClass};
 use nacre_exec::vector::{ColumnVector, VectorValues};
 use nacre_exec::{ExecErrorKind, ExecResult};
 use nacre_store::{OpenOptions, Store};
 use support::{
     FLAG, FLOAT, ID, MODE, MONEY, SMALL, SeededRandom, TEXT, WIDE, key, pool, row, rows_of, run,
-    scalar, scan, table,
+    scalar, scan, spilling_pool, table,
 };
 
 const ALL: [usize; 8] = [ID, SMALL, MONEY, WIDE, FLOAT, FLAG, MODE, TEXT];
@@ -343,7 +344,7 @@ fn call_at(node: &WindowNode, column: usize) -> Option<&WindowCall> {
     let calls = node.windows.iter().flat_map(|window| &window.calls);
     let mut columns = calls.flat_map(|call| {
         let is_average = matches!(
-            call.function,
+            &call.function,
             WindowFunction::Aggregate(own) if own.function == AggregateFunction::AverageState
         );
         std::iter::repeat_n(call, if is_average { 2 } else { 1 })
@@ -523,6 +524,89 @@ fn every_frame_has_the_rows_of_its_definition() {
                 &format!("{key:?}"),
             );
         }
+    }
+}
+
+/// Returns the rows of a node with so much memory, and whether files were written.
+fn run_within(pool: &WorkerPool, node: &WindowNode, bytes_max: u64) -> (Vec<String>, bool) {
+    let root = PlanNode::Window(Box::new(node.clone()));
+    let options = QueryOptions { memory_bytes_max: bytes_max, ..QueryOptions::default() };
+    let mut stream = pool.execute(PhysicalPlan { root }, options).unwrap();
+    let rows = canonical(rows_of(&stream.collect_batches().unwrap()));
+    let report = stream.report();
+    let has_files = report.pipelines.iter().flatten().any(|one| one.spilled_files > 0);
+    (rows, has_files)
+}
+
+/// Checks that partitions in files have the results of those in memory. The sort takes less than
+/// half of `limits`, or more, and the evaluation more than each of them.
+fn assert_same_in_files(node: &WindowNode, limits: &[u64], what: &str) {
+    let directory = tempfile::tempdir().unwrap();
+    let space = SpillSpace::open(directory.path(), "the limit of files", u64::MAX);
+    let (wanted, has_files) = run_within(&pool(1), node, 1 << 30);
+    assert!(!has_files && !wanted.is_empty());
+    let own = spilling_pool(2, &space);
+    for limit in limits {
+        let (found, has_files) = run_within(&own, node, *limit);
+        assert!(has_files, "{what}, {limit} bytes: no files");
+        let differs = found.iter().zip(&wanted).find(|(found, wanted)| found != wanted);
+        assert!(found.len() == wanted.len() && differs.is_none(), "{what}, {limit}: {differs:?}");
+    }
+    assert_eq!((space.bytes_used(), space.files()), (0, 0));
+}
+
+#[test]
+fn frames_over_files_are_those_in_memory() {
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let table = table(&store, "t", &[0..400, 400..600], 5);
+    let ints = |near, far| [FrameOffset::Int(near), FrameOffset::Int(far)];
+    let floats = [FrameOffset::Float(0.0), FrameOffset::Float(4.75)];
+    let fold = FoldCall { fold: FoldFunction::new(TextFold), argument: MODE };
+    let folds = [WindowFunction::Fold(fold)];
+    for (column, unit, offsets, is_descending) in [
+        (SMALL, FrameUnit::Rows, ints(1, 30), false),
+        (SMALL, FrameUnit::Groups, ints(1, 3), true),
+        (MONEY, FrameUnit::Range, ints(10_000, u128::MAX), false),
+        (FLOAT, FrameUnit::Range, floats, true),
+    ] {
+        let key = SortKey { column, is_descending, is_nulls_first: is_descending };
+        let has_distances = unit == FrameUnit::Range;
+        let range = has_distances.then_some(FrameRange { key, bounds: None });
+        for (at, some) in frames(unit, offsets, range).chunks(20).enumerate() {
+            let mut calls = frame_calls(some, &frame_functions());
+            calls.extend(frame_calls(&some[at % 20..][..1], &folds));
+            let partition_keys = at % 2;
+            let keys = [ascending(FLAG)].into_iter().take(partition_keys);
+            let keys = keys.chain([key, ascending(ID)]).collect();
+            let windows = vec![WindowSpecification { partition_keys, order_keys: 1, calls }];
+            let input = scan(&table.snapshot(), &ALL, Vec::new());
+            let node = WindowNode { input, keys, windows };
+            assert_same_in_files(&node, &[2_000_000], &format!("{key:?} {unit:?} {at}"));
+        }
+    }
+}
+
+#[test]
+fn windows_over_files_are_those_in_memory() {
+    let store = Store::open(OpenOptions::default()).unwrap();
+    let table = table(&store, "t", &[0..9_000, 9_000..12_000], 5);
+    let mut random = SeededRandom(7);
+    for partition_keys in [0, 1, 2] {
+        let input = with_positive(scan(&table.snapshot(), &ALL, Vec::new()), &mut []);
+        let mut calls: Vec<WindowCall> =
+            partition_functions(&mut random).into_iter().map(whole_call).collect();
+        let frame = WindowFrame { end: FrameEdge::UnboundedFollowing, ..WindowFrame::DEFAULT };
+        calls.extend(frame_calls(&[WindowFrame::DEFAULT, frame], &frame_functions()));
+        let own = WindowSpecification { partition_keys, order_keys: 3 - partition_keys, calls };
+        let other = WindowSpecification {
+            partition_keys: 2 - partition_keys,
+            order_keys: 1 + partition_keys,
+            calls: own.calls.clone(),
+        };
+        let keys = vec![ascending(FLAG), ascending(MODE), ascending(ID)];
+        let node = WindowNode { input, keys, windows: vec![own, other] };
+        let limits = [2_000_000, 6_000_000];
+        assert_same_in_files(&node, &limits, &format!("{partition_keys} keys"));
     }
 }
 

@@ -46,6 +46,10 @@ pub struct AggregateContext {
 
 /// The rows of a group under way.
 pub trait AggregateState: Send {
+    /// Says how many rows are added, before the first is. Ordered sets ask for it: they keep no
+    /// more rows than their values are computed of.
+    fn expect(&mut self, _rows: u64) {}
+
     /// Adds the arguments of a row.
     ///
     /// # Errors
@@ -78,6 +82,8 @@ pub struct AggregateKernel {
     pub takes_nulls: bool,
     /// Whether the value depends on the order of the rows.
     pub is_ordered: bool,
+    /// Whether the state grows with the rows.
+    pub keeps_rows: bool,
 }
 
 impl fmt::Debug for AggregateKernel {
@@ -89,12 +95,12 @@ impl fmt::Debug for AggregateKernel {
 impl AggregateKernel {
     /// Makes a kernel of values that are not null, in any order.
     const fn of_values(start: StateStart) -> Self {
-        Self { start, takes_nulls: false, is_ordered: false }
+        Self { start, takes_nulls: false, is_ordered: false, keeps_rows: false }
     }
 
     /// Makes a kernel of all rows, in their order.
     const fn of_rows(start: StateStart) -> Self {
-        Self { start, takes_nulls: true, is_ordered: true }
+        Self { start, takes_nulls: true, is_ordered: true, keeps_rows: true }
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::collected::MOMENT_WORDS;
 use crate::error::{ExecError, ExecResult};
 use crate::pipeline::{SlotId, SlotInfo};
-use crate::plan::{AggregateCall, AggregateFunction, MomentKind};
+use crate::plan::{AggregateCall, AggregateFunction, CollectedFoldFunction, MomentKind};
 use crate::value::{IntBounds, IntLimit, IntWidth, ValueClass, VectorType};
 
 /// Words before the keys.
@@ -72,6 +72,8 @@ pub(crate) struct GroupAggregate {
     pub(super) argument_info: Option<SlotInfo>,
     pub(super) filter: Option<SlotId>,
     pub(super) limit: IntLimit,
+    /// What folds collected rows that do not fit in memory.
+    pub(super) fold: Option<CollectedFoldFunction>,
     /// First word in the row.
     pub(super) word: usize,
     /// Bounds of a sum over all rows.
@@ -268,6 +270,7 @@ impl GroupPlan {
             argument_info: argument.map(|(_, info)| info),
             filter,
             limit: call.limit,
+            fold: call.fold.clone(),
             word: self.row_words,
             sum_bounds: sum_bounds.unwrap_or(IntBounds::I128),
             is_vector_sum_narrow: fits(IntBounds::I32),
@@ -316,6 +319,11 @@ impl GroupPlan {
             (F::Min | F::Max, Some(ValueClass::Bytes)) => StateKind::ExtremeBytes { is_max },
             _ => return None,
         })
+    }
+
+    /// Returns the aggregates whose collected rows can be folded outside of memory, and by what.
+    pub(super) fn folds(&self) -> impl Iterator<Item = (&GroupAggregate, &CollectedFoldFunction)> {
+        self.aggregates.iter().filter_map(|one| Some((one, one.fold.as_ref()?)))
     }
 
     /// Returns the keys that tell groups apart.

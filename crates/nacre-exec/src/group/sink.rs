@@ -6,6 +6,7 @@ use nacre_simd::Flavour;
 
 use super::direct::DirectIndex;
 use super::distinct::DistinctSet;
+use super::folded::collected_bytes_max;
 use super::keys::{KeyWords, hash_words};
 use super::layout::{GroupPlan, StateKind};
 use super::partition::{PARTITIONS, RowPage, flush};
@@ -44,6 +45,8 @@ pub(crate) struct GroupSink {
     collected: OnceLock<Vec<CollectedGroups>>,
     /// If it may spill.
     pub(super) spill: Option<Arc<OperatorSpill>>,
+    /// Bytes of collected rows beyond which they go to files; `None` if none may.
+    pub(super) collected_bytes_max: Option<usize>,
     /// Set instead of `collected` if a worker has spilled: a part for each partition.
     spilled: OnceLock<Vec<GroupPart>>,
 }
@@ -87,6 +90,8 @@ struct LocalGroups {
 
 impl GroupSink {
     pub(crate) fn new(plan: &Arc<GroupPlan>, context: &StageContext) -> Self {
+        let spill = OperatorSpill::new(context);
+        let bytes_max = spill.as_ref().and_then(|_| collected_bytes_max(plan, &context.budget));
         let make = || LocalGroups::new(plan, context.budget.reservation("aggregate"));
         Self {
             plan: Arc::clone(plan),
@@ -95,7 +100,8 @@ impl GroupSink {
             control: Arc::clone(&context.control),
             flavour: context.flavour,
             collected: OnceLock::new(),
-            spill: OperatorSpill::new(context),
+            spill,
+            collected_bytes_max: bytes_max,
             spilled: OnceLock::new(),
         }
     }
@@ -135,7 +141,10 @@ impl GroupSink {
         }
         let words = self.collected().iter().flat_map(|worker| &worker.pages);
         let words: usize = words.map(RowPage::word_count).sum();
-        if words / self.plan.row_words <= MERGED_AT_ONCE { 1 } else { PARTITIONS }
+        let heaps = self.collected().iter().flat_map(|worker| &worker.pages);
+        let heaps: usize = heaps.map(|page| page.heap.len()).sum();
+        let is_large = self.collected_bytes_max.is_some_and(|max| heaps > max);
+        if words / self.plan.row_words <= MERGED_AT_ONCE && !is_large { 1 } else { PARTITIONS }
     }
 }
 
@@ -151,7 +160,10 @@ impl PipelineSink for GroupSink {
             None => local.reserve()?,
             Some(spill) => {
                 let bytes = local.bytes();
-                if !spill.hold(&mut local.reservation, bytes) {
+                let bytes_max = self.collected_bytes_max.unwrap_or(usize::MAX);
+                if local.has_heap_beyond(bytes_max / spill.workers())
+                    || !spill.hold(&mut local.reservation, bytes)
+                {
                     local.spill(&self.plan, spill)?;
                 }
             }
@@ -266,6 +278,12 @@ impl LocalGroups {
         let pages: usize = self.pages.iter().map(RowPage::bytes).sum();
         let distinct: usize = self.distinct.iter().map(DistinctSet::bytes).sum();
         self.table.bytes() + pages + distinct
+    }
+
+    /// Whether a partition may have more than so many bytes of strings and collected rows.
+    fn has_heap_beyond(&self, bytes: usize) -> bool {
+        let heaps = self.pages.iter().map(|page| page.heap.len());
+        self.table.heap.len() > bytes || heaps.max().is_some_and(|heap| heap > bytes)
     }
 
     fn reserve(&mut self) -> ExecResult<()> {

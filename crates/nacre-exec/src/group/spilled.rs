@@ -9,7 +9,8 @@
 //!
 //! # Invariants
 //! 1. Equal keys, and equal values of a group, are always in one part.
-//! 2. A part whose rows have one hash is not split; its groups have to fit, or the query ends with
+//! 2. A part whose rows have one hash is not split. Rows that its group has collected are folded
+//!    outside of memory ([`super::folded`]); else its groups have to fit, or the query ends with
 //!    [`crate::ExecError::OutOfMemory`].
 
 use super::distinct::{DistinctMerge, DistinctSet};
@@ -23,7 +24,7 @@ use crate::spill::{BlockReader, OperatorSpill, SpillExtent, SpillWriter, put_wor
 
 /// A page of rows in a file: its words, then its heap.
 #[derive(Clone, Debug)]
-struct SpilledPage {
+pub(super) struct SpilledPage {
     extent: SpillExtent,
     words: usize,
 }
@@ -61,7 +62,7 @@ struct SplitPages {
 }
 
 impl SpilledPage {
-    fn read(&self, scratch: &mut Vec<u8>) -> ExecResult<RowPage> {
+    pub(super) fn read(&self, scratch: &mut Vec<u8>) -> ExecResult<RowPage> {
         self.extent.read(scratch)?;
         let mut reader = BlockReader::new(scratch);
         let rows = reader.words(self.words)?;
@@ -74,6 +75,10 @@ impl GroupPart {
     /// Makes the partitions of an aggregation, without rows.
     pub(super) fn none(plan: &GroupPlan) -> Vec<Self> {
         Self::empty(plan, 0)
+    }
+
+    pub(super) fn pages(&self) -> &[SpilledPage] {
+        &self.pages
     }
 
     fn empty(plan: &GroupPlan, level: u32) -> Vec<Self> {
@@ -179,6 +184,12 @@ impl GroupSink {
         if self.split_part(spill, part, waiting)? {
             return Ok(MergedGroups::none(self));
         }
+        if self.collected_bytes_max.is_some()
+            && let Some(mut merged) = self.merge_folding(spill, part)?
+        {
+            self.count_all_distinct(spill, part, &mut merged)?;
+            return Ok(merged);
+        }
         let merged = self.try_merge(spill, part, true)?;
         merged.ok_or_else(|| ExecError::internal("a part of groups that must fit"))
     }
@@ -199,19 +210,31 @@ impl GroupSink {
                 merged.take_row(plan, row, &page.heap)?;
             }
             let MergedGroups { table, reservation } = &mut merged;
+            let is_too_much = self.collected_bytes_max.is_some_and(|max| table.heap.len() > max);
             if must_fit {
                 reservation.resize(table.bytes())?;
-            } else if !spill.hold(reservation, table.bytes()) {
+            } else if is_too_much || !spill.hold(reservation, table.bytes()) {
                 return Ok(None);
             }
         }
-        for aggregate in &plan.aggregates {
+        self.count_all_distinct(spill, part, &mut merged)?;
+        Ok(Some(merged))
+    }
+
+    /// Adds the distinct values of a part to the states of its groups.
+    fn count_all_distinct(
+        &self,
+        spill: &OperatorSpill,
+        part: &GroupPart,
+        merged: &mut MergedGroups,
+    ) -> ExecResult<()> {
+        for aggregate in &self.plan.aggregates {
             if let StateKind::Distinct(index) | StateKind::DistinctSum(index) = aggregate.kind {
                 let pages = &part.distinct[index];
                 self.count_distinct(spill, aggregate, pages, &mut merged.table, 0)?;
             }
         }
-        Ok(Some(merged))
+        Ok(())
     }
 
     /// Adds distinct values of pages, which were split `level` times by the hash of all keys, to

@@ -133,12 +133,25 @@ impl StepInterpreter {
             SubOperator::Foreign { function, arguments, .. } => {
                 let room = room_beside(&batch.columns, &mut self.memory, &self.control);
                 call(function, arguments, (&batch.columns, &active), room, &mut out)
+                    .map_err(|error| named_error(error, function))
             }
             _ => compute(self.flavour, step, &batch.columns, &active, &mut out),
         };
         debug_assert!(outcome.is_err() || out.values.len() == batch.rows, "{}", step.name());
         batch.columns[output] = out;
         outcome
+    }
+}
+
+/// Names the function in the error of memory that it needs.
+#[cold]
+fn named_error(error: ExecError, function: &ForeignFunction) -> ExecError {
+    match error {
+        ExecError::OutOfMemory { setting, bytes, bytes_max, .. } => {
+            let operator = format!("expression of {function:?}").into();
+            ExecError::OutOfMemory { operator, setting, bytes, bytes_max }
+        }
+        error => error,
     }
 }
 

@@ -367,7 +367,7 @@ pub(super) fn make_table(
     let rows = chunks.iter().map(|chunk| chunk.rows).sum();
     if rows > ROWS_MAX {
         return Err(ExecError::OutOfMemory {
-            operator: "join",
+            operator: "join".into(),
             setting: "the number of its rows",
             bytes: rows as u64,
             bytes_max: ROWS_MAX as u64,

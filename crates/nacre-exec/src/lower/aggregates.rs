@@ -535,7 +535,8 @@ impl AggregateInput<'_> {
             (result, _) => result,
         };
         let argument = argument.map(|argument| self.output(argument.id));
-        let call = self.add(AggregateCall { function, argument, filter, limit });
+        let call =
+            self.add(AggregateCall { filter, ..AggregateCall::new(function, argument, limit) });
         Ok(PlannedAggregate { column, call, result, scale, shown_scale, folded: None })
     }
 
@@ -556,7 +557,9 @@ impl AggregateInput<'_> {
             };
             let square = square_node(graph, exact)?;
             let (function, argument) = (AggregateFunction::ExactSum, Some(self.output(square)));
-            return Ok(self.add(AggregateCall { function, argument, filter, limit }));
+            return Ok(
+                self.add(AggregateCall { filter, ..AggregateCall::new(function, argument, limit) })
+            );
         }
         let square = graph.arithmetic(op, argument.id, argument.id, limit)?;
         let square = match filter.map(|filter| self.outputs[filter]) {
@@ -569,7 +572,7 @@ impl AggregateInput<'_> {
             None => square,
         };
         let (function, argument) = (AggregateFunction::Sum, Some(self.output(square)));
-        Ok(self.add(AggregateCall { function, argument, filter, limit }))
+        Ok(self.add(AggregateCall { filter, ..AggregateCall::new(function, argument, limit) }))
     }
 
     /// Returns the call for the greatest scale of numbers that are added up, if it is not always
@@ -591,7 +594,9 @@ impl AggregateInput<'_> {
         let shown = graph.add(ExpressionNode::Case { condition, then, otherwise: scale })?;
         let argument = Some(self.output(shown));
         let (function, limit) = (AggregateFunction::Max, IntLimit::NUMERIC);
-        Ok(Some(self.add(AggregateCall { function, argument, filter, limit })))
+        Ok(Some(
+            self.add(AggregateCall { filter, ..AggregateCall::new(function, argument, limit) }),
+        ))
     }
 
     /// Lowers an argument, which is computed for no row that the filter leaves out: the executor
@@ -693,7 +698,7 @@ impl AggregateInput<'_> {
 
     /// Adds a call unless an equal one is there, and returns its index.
     pub(super) fn add(&mut self, call: AggregateCall) -> usize {
-        let AggregateCall { function, argument, filter, limit } = call;
+        let AggregateCall { function, argument, filter, limit, .. } = call;
         let is_same = |own: &AggregateCall| {
             use AggregateFunction as Function;
             let serves = own.function == function

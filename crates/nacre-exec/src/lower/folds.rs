@@ -3,7 +3,8 @@
 //!
 //! 1. A node below packs the arguments of a row, behind the key of what orders it.
 //! 2. Groups collect the rows as they are ([`AggregateFunction::Collect`]); windows fold them.
-//! 3. A node above sorts the rows of a group, leaves out repetitions, and folds them.
+//! 3. A node above sorts the rows of a group, leaves out repetitions, and folds them. If a group
+//!    does not fit in memory it has the value in place of its rows ([`large`]).
 //!
 //! Sums of floats take three to six words a group instead ([`AggregateFunction::Moments`]).
 //!
@@ -40,12 +41,17 @@ use crate::expression::{
     CallRoom, ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
 };
 use crate::plan::{
-    AggregateCall, AggregateFunction, FoldCall, FoldFunction, FoldState, MomentKind, RowFold,
+    AggregateCall, AggregateFunction, CollectedFoldFunction, FoldCall, FoldFunction, FoldState,
+    MomentKind, RowFold,
 };
 use crate::value::{
     IntBounds, IntLimit, KeyDirection, ScalarValue, ValueClass, append_sort_key, has_keys,
 };
 use crate::vector::{ColumnVector, VectorValues, require_string_room};
+
+mod large;
+
+use large::{LargeFold, folded_value};
 
 const LENGTH_BYTES: usize = 4;
 const NULL_LENGTH: u32 = u32::MAX;
@@ -116,9 +122,11 @@ impl AggregateInput<'_> {
         }
         let PackedCall { row, plan } = self.packed_call(call)?;
         let argument = Some(self.output(row));
-        let function = AggregateFunction::Collect;
-        let call = self.add(AggregateCall::new(function, argument, IntLimit::NUMERIC));
-        Ok(PlannedAggregate::of_fold(column, call, FoldedResult::Rows(Arc::new(plan))))
+        let (function, plan) = (AggregateFunction::Collect, Arc::new(plan));
+        let fold = Some(CollectedFoldFunction::new(LargeFold::new(&plan)));
+        let call = AggregateCall::new(function, argument, IntLimit::NUMERIC);
+        let call = self.add(AggregateCall { fold, ..call });
+        Ok(PlannedAggregate::of_fold(column, call, FoldedResult::Rows(plan)))
     }
 
     /// Plans an aggregate over a window.
@@ -267,7 +275,7 @@ impl AggregateInput<'_> {
         let arguments = all.into_iter().map(|one| one.id).collect();
         let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| packing.pack(call, out);
         let (class, bounds) = (ValueClass::Bytes, IntBounds::I128);
-        let function = ForeignFunction::new("packed row", kernel, class, bounds, true);
+        let function = ForeignFunction::new(call.function.name, kernel, class, bounds, true);
         Ok(self.expressions.graph.add(ExpressionNode::Foreign { function, arguments })?)
     }
 
@@ -505,9 +513,17 @@ fn fold_group(
     room: &CallRoom<'_>,
     out: &mut ColumnVector,
 ) -> ExecResult<()> {
-    let count = for_each_row(bytes, room, |_| Ok(()))?;
+    if let Some(value) = folded_value(bytes, plan.form.class())? {
+        return out.push_scalar(&value);
+    }
+    let mut counted = 0;
+    let count = for_each_row(bytes, room, |row| {
+        counted += u64::from(plan.takes(row)?);
+        Ok(())
+    })?;
     room.ask(string_bytes(out).saturating_add(plan.fold_bytes(count, bytes.len())))?;
     let mut state = FoldedRows::start(plan);
+    state.state.expect(counted);
     if !plan.is_sorted {
         for_each_row(bytes, room, |row| state.add_row(row))?;
         return state.append_last(out);
@@ -549,14 +565,36 @@ fn for_each_row<'b>(
 }
 
 impl FoldPlan {
+    /// Whether the state grows with the rows.
+    fn keeps_rows(&self) -> bool {
+        matches!(&self.method, FoldMethod::Kernel(kernel) if kernel.keeps_rows)
+    }
+
+    /// Whether a row is added to the state.
+    fn takes(&self, row: PackedRow<'_>) -> ExecResult<bool> {
+        if matches!(&self.method, FoldMethod::Kernel(kernel) if kernel.takes_nulls) {
+            return Ok(true);
+        }
+        let mut rest = row.values;
+        while !rest.is_empty() {
+            if take_part(&mut rest)?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Returns about how many bytes a group takes while it is folded: of the rows that are sorted,
     /// of values that are kept in a vector that doubles, and of the result.
     fn fold_bytes(&self, rows: usize, bytes: usize) -> usize {
-        let keeps_values = matches!(&self.method, FoldMethod::Kernel(kernel) if kernel.is_ordered);
         // A sort takes half of what it sorts.
         let sorted = if self.is_sorted { rows * size_of::<PackedRow<'_>>() * 3 / 2 } else { 0 };
-        let kept = if keeps_values { rows * size_of::<SqlValue>() * 2 + bytes * 3 } else { 0 };
-        sorted + kept
+        sorted + self.kept_bytes(rows, bytes)
+    }
+
+    /// Returns about how many bytes of them are for values and the result.
+    fn kept_bytes(&self, rows: usize, bytes: usize) -> usize {
+        if self.keeps_rows() { rows * size_of::<SqlValue>() * 2 + bytes * 3 } else { 0 }
     }
 }
 

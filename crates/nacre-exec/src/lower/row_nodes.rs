@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use nacre_plan::algebra::{ColumnId, ScalarExpression};
+use nacre_plan::algebra::{ColumnId, ScalarExpression, ScalarKind};
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue, TypeKind, ValueError};
 
@@ -123,11 +123,21 @@ pub(super) fn add_row_node(
         evaluate_rows(&row, sql_type, call, out)
     };
     let bounds = bounds_of_type(sql_type);
-    let function = ForeignFunction::new("row by row", kernel, form.class(), bounds, true);
+    let name = shown_name(expression);
+    let function = ForeignFunction::new(name, kernel, form.class(), bounds, true);
     let function = function.with_volatility(is_volatile);
     let id = graph.add(ExpressionNode::Foreign { function, arguments })?;
     let may_fail = fails && !matches!(form, ValueForm::Exact { .. });
     Ok(Some(RowNode { id, form, may_fail }))
+}
+
+/// Returns what errors call an expression: its outermost function or operator.
+fn shown_name(expression: &ScalarExpression) -> &'static str {
+    match &expression.kind {
+        ScalarKind::Function { function, .. } => function.name,
+        ScalarKind::Operator { operator, .. } => operator.name,
+        _ => "values row by row",
+    }
 }
 
 /// Returns the form of values that are computed by rows; `None` if there is none that fits all.

@@ -409,7 +409,7 @@ impl WindowLowering<'_> {
             planned => planned.ok(),
         };
         let own = planned.as_ref().and_then(PlannedAggregate::sole_call);
-        let own = own.map(|own| self.input.calls[own]);
+        let own = own.map(|own| self.input.calls[own].clone());
         let has_window = |function: AggregateFunction| {
             use AggregateFunction as Function;
             !matches!(

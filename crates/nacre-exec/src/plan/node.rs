@@ -1,5 +1,6 @@
 //! The nodes of plans.
 
+use super::fold::CollectedFoldFunction;
 use std::sync::Arc;
 
 use nacre_store::TableSnapshot;
@@ -151,7 +152,7 @@ pub struct GroupingSetsNode {
 }
 
 /// What is aggregated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AggregateCall {
     pub function: AggregateFunction,
     /// `None` for [`AggregateFunction::CountRows`] alone.
@@ -160,6 +161,8 @@ pub struct AggregateCall {
     pub filter: Option<usize>,
     /// What a sum must lie in.
     pub limit: IntLimit,
+    /// What computes the value of rows that are collected and do not fit in memory.
+    pub fold: Option<CollectedFoldFunction>,
 }
 
 /// Functions over the rows of a group. Nulls are left out.
@@ -300,7 +303,7 @@ pub struct RepeatNode {
 impl AggregateCall {
     /// Makes a call without a filter.
     pub fn new(function: AggregateFunction, argument: Option<usize>, limit: IntLimit) -> Self {
-        Self { function, argument, filter: None, limit }
+        Self { function, argument, filter: None, limit, fold: None }
     }
 }
 

@@ -144,6 +144,19 @@ impl SortRun {
         }
     }
 
+    /// Gives `with` the string of the row at `at` that is in a column of strings without a
+    /// dictionary.
+    pub(crate) fn with_bytes<T>(
+        &self,
+        at: usize,
+        column: usize,
+        with: impl FnOnce(&[u8]) -> T,
+    ) -> T {
+        let entry = &self.entries[at];
+        let column = &self.batches[entry.batch as usize].columns[column];
+        column.with_bytes(entry.row as usize, None, with)
+    }
+
     /// Appends a column of the row at `at`.
     pub(crate) fn append_value(&self, at: usize, column: usize, out: &mut ColumnVector) {
         let entry = &self.entries[at];

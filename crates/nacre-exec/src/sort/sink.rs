@@ -104,7 +104,7 @@ impl SortSink {
             writer: None,
         };
         let top_rows = (rows_max <= TOP_ROWS_MAX).then_some(rows_max as usize);
-        let spill = OperatorSpill::new(context).filter(|_| top_rows.is_none());
+        let spill = OperatorSpill::new(context);
         Self {
             keys,
             slots,
@@ -119,6 +119,28 @@ impl SortSink {
             spill: spill.map(|spill| RunSpill::new(spill, infos)),
             spilled: OnceLock::new(),
         }
+    }
+
+    /// Returns the way to files; `None` if the query has none.
+    pub(crate) fn spill(&self) -> Option<&Arc<OperatorSpill>> {
+        self.spill.as_ref().map(|spill| &spill.operator)
+    }
+
+    /// Returns how many rows there are that are not in files.
+    pub(crate) fn rows_in_memory(&self) -> usize {
+        let rows = |local: &LocalRuns| {
+            local.open.len() + local.sorted.iter().map(SortRun::len).sum::<usize>()
+        };
+        self.locals.all().map(|local| rows(&local)).sum()
+    }
+
+    /// Ends as a sink does, with all rows in files.
+    ///
+    /// # Errors
+    /// Those of files, and of a query that has none.
+    pub(crate) fn finish_in_files(&self) -> ExecResult<()> {
+        let spill = self.spill.as_ref();
+        self.finish_spilled(spill.ok_or_else(|| ExecError::internal("a sort without files"))?)
     }
 
     /// Whether the rows are in files, once the pipeline has ended.
@@ -228,7 +250,7 @@ impl LocalRuns {
             };
             self.spilled.push(spill.write(&self.sorted, writer)?);
         }
-        (self.sorted, self.sorted_bytes) = (Vec::new(), 0);
+        (self.sorted, self.sorted_bytes, self.kept_rows) = (Vec::new(), 0, 0);
         self.reservation.resize(0)
     }
 }
@@ -258,7 +280,7 @@ impl PipelineSink for SortSink {
                     if bytes >= 2 * RUN_KEY_BYTES {
                         // Places of keys have 32 bits.
                         return Err(ExecError::OutOfMemory {
-                            operator: "top",
+                            operator: "top".into(),
                             setting: "the length of its keys",
                             bytes: bytes as u64,
                             bytes_max: 2 * RUN_KEY_BYTES as u64,

@@ -72,7 +72,12 @@ pub(super) struct SpilledMergeRun {
 impl RunSpill {
     /// Makes it for rows with columns of `infos`.
     pub(super) fn new(operator: Arc<OperatorSpill>, infos: &[SlotInfo]) -> Self {
-        Self { operator, models: empty_columns(infos.iter()).into() }
+        Self::of_columns(operator, empty_columns(infos.iter()))
+    }
+
+    /// Makes it for rows with such columns, which are empty.
+    pub(super) fn of_columns(operator: Arc<OperatorSpill>, models: Vec<ColumnVector>) -> Self {
+        Self { operator, models: models.into() }
     }
 
     /// Writes sorted runs as one.

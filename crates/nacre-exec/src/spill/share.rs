@@ -113,6 +113,11 @@ impl OperatorSpill {
         reservation.resize(bytes).is_ok()
     }
 
+    /// Returns how many workers share the operator.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers.max(1)
+    }
+
     /// Returns the bytes that one worker may hold however little is left.
     pub(crate) fn worker_bytes(&self) -> usize {
         // ORDERING: as in `new`.

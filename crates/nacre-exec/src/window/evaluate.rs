@@ -22,6 +22,9 @@ use crate::vector::ColumnVector;
 /// prefix sums or 12 for a queue or tree of extremes.
 const ROW_BYTES: usize = 8 + 8 + 36;
 
+/// Bytes of a value in a vector, at most; without those of long strings.
+const VALUE_BYTES: usize = 16;
+
 /// What a function of a row is evaluated with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameView<'p> {
@@ -35,6 +38,11 @@ impl FrameView<'_> {
     pub(super) fn pieces(&self, row: usize) -> FramePieces {
         self.rows.pieces(self.partition.peers, self.frame.exclusion, row)
     }
+}
+
+/// Returns about how many bytes so many rows take while they are evaluated, but for long strings.
+pub(super) fn evaluation_bytes(plan: &WindowPlan, rows: usize) -> usize {
+    rows * (ROW_BYTES + VALUE_BYTES * (plan.arguments.len() + plan.results().count()))
 }
 
 /// Evaluates the functions of a plan for rows that are whole partitions; returns their results,
@@ -164,7 +172,7 @@ impl MorselEvaluation<'_> {
 }
 
 /// Whether a function sees no more than the frame of a row.
-fn sees_frame(function: &WindowFunction) -> bool {
+pub(super) fn sees_frame(function: &WindowFunction) -> bool {
     matches!(
         function,
         WindowFunction::FirstValue { .. }

@@ -33,6 +33,31 @@ pub(super) struct FramePieces {
 }
 
 impl FramePieces {
+    /// Returns what an exclusion leaves of the frame of `row`, whose peers these are.
+    pub(super) fn new(
+        frame: Range<u32>,
+        exclusion: FrameExclusion,
+        row: u32,
+        peers: impl FnOnce() -> Range<u32>,
+    ) -> Self {
+        let Range { start, end } = frame;
+        let mut pieces = Self::default();
+        let left_out = match exclusion {
+            FrameExclusion::Nothing => {
+                pieces.push(start, end);
+                return pieces;
+            }
+            FrameExclusion::CurrentRow => row..row + 1,
+            FrameExclusion::Group | FrameExclusion::Ties => peers(),
+        };
+        pieces.push(start, end.min(left_out.start));
+        if exclusion == FrameExclusion::Ties {
+            pieces.push(start.max(row), end.min(row + 1));
+        }
+        pieces.push(start.max(left_out.end), end);
+        pieces
+    }
+
     fn push(&mut self, start: u32, end: u32) {
         if start < end {
             self.pieces[self.count] = (start, end);
@@ -66,22 +91,8 @@ impl FrameRows {
         exclusion: FrameExclusion,
         row: usize,
     ) -> FramePieces {
-        let (start, end, own) = (self.starts[row], self.ends[row], row as u32);
-        let mut pieces = FramePieces::default();
-        let left_out = match exclusion {
-            FrameExclusion::Nothing => {
-                pieces.push(start, end);
-                return pieces;
-            }
-            FrameExclusion::CurrentRow => own..own + 1,
-            FrameExclusion::Group | FrameExclusion::Ties => peers.peers_of(row),
-        };
-        pieces.push(start, end.min(left_out.start));
-        if exclusion == FrameExclusion::Ties {
-            pieces.push(start.max(own), end.min(own + 1));
-        }
-        pieces.push(start.max(left_out.end), end);
-        pieces
+        let frame = self.starts[row]..self.ends[row];
+        FramePieces::new(frame, exclusion, row as u32, || peers.peers_of(row))
     }
 
     /// Finds the frames of a partition.
@@ -175,14 +186,67 @@ fn group_end(edge: FrameEdge, row: usize, peers: &PartitionPeers) -> u32 {
 /// The values that distances are of.
 struct RangeColumn<'p> {
     column: PartitionColumn<'p>,
+    distance: RangeDistance,
+}
+
+/// How distances of values are measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RangeDistance {
     key: SortKey,
     bounds: Option<IntBounds>,
 }
 
+/// A value that distances are of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum RangeValue {
+    Null,
+    Int(i128),
+    Float(f64),
+}
+
 impl<'p> RangeColumn<'p> {
     fn new(view: &PartitionView<'p>, range: FrameRange) -> ExecResult<Self> {
+        let column = view.column(range.key.column)?;
+        Ok(Self { column, distance: RangeDistance::new(range) })
+    }
+
+    /// Refuses a distance from a row that ends outside of the bounds.
+    fn check(&self, row: usize, edge: FrameEdge) -> ExecResult<()> {
+        self.distance.check(RangeValue::of(&self.column, row), edge)
+    }
+
+    /// Whether `head` is not before the start of the frame of `row`.
+    fn is_from(&self, head: usize, row: usize, edge: FrameEdge) -> bool {
+        let (head, row) = (RangeValue::of(&self.column, head), RangeValue::of(&self.column, row));
+        self.distance.is_from(head, row, edge)
+    }
+
+    /// Whether `tail` is not behind the end of the frame of `row`.
+    fn is_until(&self, tail: usize, row: usize, edge: FrameEdge) -> bool {
+        let (tail, row) = (RangeValue::of(&self.column, tail), RangeValue::of(&self.column, row));
+        self.distance.is_until(tail, row, edge)
+    }
+}
+
+impl RangeValue {
+    /// Returns the value of a row.
+    pub(super) fn of(column: &PartitionColumn<'_>, row: usize) -> Self {
+        match (column.int(row), column.float(row)) {
+            (Some(value), _) => Self::Int(value),
+            (None, Some(value)) => Self::Float(value),
+            (None, None) => Self::Null,
+        }
+    }
+
+    fn is_null(self) -> bool {
+        matches!(self, Self::Null)
+    }
+}
+
+impl RangeDistance {
+    pub(super) fn new(range: FrameRange) -> Self {
         let FrameRange { key, bounds } = range;
-        Ok(Self { column: view.column(key.column)?, key, bounds })
+        Self { key, bounds }
     }
 
     /// Whether the offset of an edge is subtracted from the current row's value.
@@ -190,9 +254,12 @@ impl<'p> RangeColumn<'p> {
         matches!(edge, FrameEdge::Preceding(_)) != self.key.is_descending
     }
 
-    /// Refuses a distance from a row that ends outside of the bounds.
-    fn check(&self, row: usize, edge: FrameEdge) -> ExecResult<()> {
-        let (Some(bounds), Some(value)) = (self.bounds, self.column.int(row)) else {
+    /// Refuses a distance from a row's value that ends outside of the bounds.
+    ///
+    /// # Errors
+    /// 22008 for such a distance.
+    pub(super) fn check(&self, row: RangeValue, edge: FrameEdge) -> ExecResult<()> {
+        let (Some(bounds), RangeValue::Int(value)) = (self.bounds, row) else {
             return Ok(());
         };
         let offset = match edge.offset() {
@@ -213,18 +280,18 @@ impl<'p> RangeColumn<'p> {
         Err(ExecError::Function { sqlstate: "22008", message })
     }
 
-    /// Whether `head` is not before the start of the frame of `row`.
-    fn is_from(&self, head: usize, row: usize, edge: FrameEdge) -> bool {
-        match (self.column.is_null(head), self.column.is_null(row)) {
+    /// Whether a row of the value `head` is not before the start of the frame of `row`.
+    pub(super) fn is_from(&self, head: RangeValue, row: RangeValue, edge: FrameEdge) -> bool {
+        match (head.is_null(), row.is_null()) {
             (false, false) => self.compare(head, row, edge, self.key.is_descending),
             (is_head_null, is_row_null) if self.key.is_nulls_first => !is_head_null || is_row_null,
             (is_head_null, is_row_null) => is_head_null || !is_row_null,
         }
     }
 
-    /// Whether `tail` is not behind the end of the frame of `row`.
-    fn is_until(&self, tail: usize, row: usize, edge: FrameEdge) -> bool {
-        match (self.column.is_null(tail), self.column.is_null(row)) {
+    /// Whether a row of the value `tail` is not behind the end of the frame of `row`.
+    pub(super) fn is_until(&self, tail: RangeValue, row: RangeValue, edge: FrameEdge) -> bool {
+        match (tail.is_null(), row.is_null()) {
             (false, false) => self.compare(tail, row, edge, !self.key.is_descending),
             (is_tail_null, is_row_null) if self.key.is_nulls_first => is_tail_null || !is_row_null,
             (is_tail_null, is_row_null) => !is_tail_null || is_row_null,
@@ -232,14 +299,10 @@ impl<'p> RangeColumn<'p> {
     }
 
     /// Compares a value with that of the current row and the offset: `<=` if `is_less`, else `>=`.
-    fn compare(&self, other: usize, row: usize, edge: FrameEdge, is_less: bool) -> bool {
+    fn compare(&self, value: RangeValue, base: RangeValue, edge: FrameEdge, is_less: bool) -> bool {
         let subtracts = self.subtracts(edge);
-        match edge.offset() {
-            Some(FrameOffset::Int(offset)) => {
-                let (Some(value), Some(base)) = (self.column.int(other), self.column.int(row))
-                else {
-                    return false;
-                };
+        match (edge.offset(), value, base) {
+            (Some(FrameOffset::Int(offset)), RangeValue::Int(value), RangeValue::Int(base)) => {
                 let distance = value.abs_diff(base);
                 match (is_less, subtracts) {
                     (true, false) => value <= base || distance <= offset,
@@ -248,11 +311,11 @@ impl<'p> RangeColumn<'p> {
                     (false, true) => value >= base || distance <= offset,
                 }
             }
-            Some(offset @ FrameOffset::Interval { is_of_dates, .. }) => {
-                let (Some(value), Some(base)) = (self.column.int(other), self.column.int(row))
-                else {
-                    return false;
-                };
+            (
+                Some(offset @ FrameOffset::Interval { is_of_dates, .. }),
+                RangeValue::Int(value),
+                RangeValue::Int(base),
+            ) => {
                 // Ends outside of the range were refused.
                 let end = interval_end(base, offset, subtracts);
                 let value = moment_of(value, is_of_dates);
@@ -260,14 +323,12 @@ impl<'p> RangeColumn<'p> {
                     end.is_ok_and(|end| if is_less { value <= end } else { value >= end })
                 })
             }
-            Some(FrameOffset::Float(offset)) => {
-                let (Some(value), Some(base)) = (self.column.float(other), self.column.float(row))
-                else {
-                    return false;
-                };
-                compare_float(value, base, offset, subtracts, is_less)
-            }
-            None => false,
+            (
+                Some(FrameOffset::Float(offset)),
+                RangeValue::Float(value),
+                RangeValue::Float(base),
+            ) => compare_float(value, base, offset, subtracts, is_less),
+            _ => false,
         }
     }
 }

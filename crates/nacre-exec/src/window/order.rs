@@ -42,6 +42,9 @@ pub(super) struct OrderedRows<'r> {
 }
 
 impl SortedOrder {
+    /// Bytes of a row.
+    pub(super) const ROW_BYTES: usize = size_of::<SortedRowPlace>() + size_of::<u16>();
+
     /// Merges sorted runs.
     ///
     /// # Errors
@@ -53,11 +56,11 @@ impl SortedOrder {
         mut reservation: MemoryReservation,
     ) -> ExecResult<Self> {
         let count: usize = runs.iter().map(SortRun::len).sum();
-        reservation.resize(count * (size_of::<SortedRowPlace>() + size_of::<u16>()))?;
+        reservation.resize(count * Self::ROW_BYTES)?;
         if count > u32::MAX as usize || plan.parts.len() > usize::from(u16::MAX) {
             // Rows of a partition have numbers of 32 bits.
             return Err(ExecError::OutOfMemory {
-                operator: "window",
+                operator: "window".into(),
                 setting: "the number of its rows",
                 bytes: count as u64,
                 bytes_max: u32::MAX.into(),
@@ -93,6 +96,11 @@ impl SortedOrder {
         let others = self.common_parts[start + 1..end].iter();
         let equal = others.take_while(|common| usize::from(**common) >= keys).count();
         start + 1 + equal
+    }
+
+    /// Returns how many key parts a row has in common with the one before.
+    pub(super) fn common_parts(&self, row: usize) -> usize {
+        self.common_parts[row].into()
     }
 
     /// Whether a row is equal to the one before in the first `keys` keys.

@@ -7,6 +7,7 @@ use crate::control::QueryControl;
 use crate::error::{ExecError, ExecResult};
 use crate::plan::WindowNumber;
 use crate::sort::append_row;
+use crate::value::ScalarValue;
 use crate::vector::{ColumnVector, DictionaryReader, VectorValues};
 
 /// The rows of a partition, counted from its first.
@@ -87,7 +88,7 @@ impl<'p> PartitionView<'p> {
         let column = self.columns.0.get(index).and_then(Option::as_ref);
         let column =
             column.ok_or_else(|| ExecError::internal(format!("column {index} is not read")))?;
-        Ok(PartitionColumn { column, reader: column.dictionary_reader(), start: self.start })
+        Ok(PartitionColumn::new(column, self.start))
     }
 
     /// Does `work` for each row, and ends early if the query is to end.
@@ -117,7 +118,12 @@ impl<'p> PartitionView<'p> {
     }
 }
 
-impl PartitionColumn<'_> {
+impl<'p> PartitionColumn<'p> {
+    /// Makes it of a column whose rows from `start` on are those of the partition.
+    pub(super) fn new(column: &'p ColumnVector, start: usize) -> Self {
+        Self { column, reader: column.dictionary_reader(), start }
+    }
+
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.column.is_null(self.start + row)
     }
@@ -143,6 +149,16 @@ impl PartitionColumn<'_> {
         let at = self.start + row;
         !self.is_null(row)
             && matches!(&self.column.values, VectorValues::Bool(values) if values.get(at))
+    }
+
+    /// Returns the value of a row.
+    pub(super) fn scalar(&self, row: usize) -> ScalarValue {
+        match &self.column.values {
+            VectorValues::Code(_) | VectorValues::Bytes(_) if !self.is_null(row) => {
+                ScalarValue::Bytes(self.with_bytes(row, <[u8]>::to_vec))
+            }
+            _ => self.column.scalar(self.start + row),
+        }
     }
 
     /// Gives `with` the string of a row.

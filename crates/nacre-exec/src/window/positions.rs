@@ -1,6 +1,7 @@
 //! Functions that take the value of another row.
 
 use super::evaluate::FrameView;
+use super::frames::FramePieces;
 use super::partition::{PartitionView, append_null};
 use crate::error::{ExecError, ExecResult};
 use crate::plan::WindowFunction;
@@ -52,25 +53,38 @@ pub(super) fn evaluate_position(
     };
     let values = partition.column(argument)?;
     partition.for_each_row(|row| {
-        let pieces = view.pieces(row);
-        let other = match function {
-            WindowFunction::NthValue { position, .. } => match partition.number(*position, row)? {
-                Some(position @ 1..) => pieces.nth(position as u64 - 1),
-                Some(_) => {
-                    let message = "argument of nth_value must be greater than zero".to_owned();
-                    return Err(ExecError::Function { sqlstate: "22016", message });
-                }
-                None => None,
-            },
-            WindowFunction::LastValue { .. } => {
-                pieces.ranges().next_back().map(|range| range.end - 1)
-            }
-            _ => pieces.nth(0),
+        let number = match function {
+            WindowFunction::NthValue { position, .. } => partition.number(*position, row)?,
+            _ => None,
         };
+        let other = row_at_position(function, number, &view.pieces(row))?;
         match other {
             Some(other) => values.append_to(other, out),
             None => append_null(out),
         }
         Ok(())
+    })
+}
+
+/// Returns the row of a frame that a function takes; `position` is the number of `nth_value`.
+///
+/// # Errors
+/// 22016 if that is not positive.
+pub(super) fn row_at_position(
+    function: &WindowFunction,
+    position: Option<i64>,
+    pieces: &FramePieces,
+) -> ExecResult<Option<usize>> {
+    Ok(match (function, position) {
+        (WindowFunction::NthValue { .. }, Some(position @ 1..)) => pieces.nth(position as u64 - 1),
+        (WindowFunction::NthValue { .. }, Some(_)) => {
+            let message = "argument of nth_value must be greater than zero".to_owned();
+            return Err(ExecError::Function { sqlstate: "22016", message });
+        }
+        (WindowFunction::NthValue { .. }, None) => None,
+        (WindowFunction::LastValue { .. }, _) => {
+            pieces.ranges().next_back().map(|range| range.end - 1)
+        }
+        _ => pieces.nth(0),
     })
 }

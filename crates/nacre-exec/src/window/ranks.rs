@@ -40,44 +40,57 @@ pub(super) fn evaluate_ntile(
     view: &PartitionView<'_>,
     out: &mut ColumnVector,
 ) -> ExecResult<()> {
-    /// The present bucket.
-    struct OpenBucket {
-        number: i64,
-        rows: i64,
-        rows_max: i64,
-        /// Buckets up to this one have a row more.
-        larger: i64,
-    }
     let mut open: Option<OpenBucket> = None;
-    let total = view.rows() as i64;
     view.for_each_row(|row| {
-        let bucket = match &mut open {
-            Some(bucket) => bucket,
-            None => {
-                let Some(count) = view.number(buckets, row)? else {
-                    append_null(out);
-                    return Ok(());
-                };
-                if count <= 0 {
-                    let message = "argument of ntile must be greater than zero".to_owned();
-                    return Err(ExecError::Function { sqlstate: "22014", message });
-                }
-                let (each, larger) = (total / count, total % count);
-                let rows_max = if each == 0 { 1 } else { each + i64::from(larger > 0) };
-                let larger = if each == 0 { 0 } else { larger };
-                open.insert(OpenBucket { number: 1, rows: 0, rows_max, larger })
-            }
-        };
-        bucket.rows += 1;
-        if bucket.rows > bucket.rows_max {
-            if bucket.larger > 0 && bucket.number == bucket.larger {
-                bucket.larger = 0;
-                bucket.rows_max -= 1;
-            }
-            bucket.number += 1;
-            bucket.rows = 1;
+        if open.is_none() {
+            let count = view.number(buckets, row)?;
+            open = count.map(|count| OpenBucket::new(count, view.rows())).transpose()?;
         }
-        out.values.push_int(bucket.number.into());
+        match &mut open {
+            Some(bucket) => out.values.push_int(bucket.next().into()),
+            None => append_null(out),
+        }
         Ok(())
     })
+}
+
+/// The bucket of the present row.
+#[derive(Debug)]
+pub(super) struct OpenBucket {
+    number: i64,
+    rows: i64,
+    rows_max: i64,
+    /// Buckets up to this one have a row more.
+    larger: i64,
+}
+
+impl OpenBucket {
+    /// Begins to divide a partition of so many rows by `count`.
+    ///
+    /// # Errors
+    /// 22014 if that is not positive.
+    pub(super) fn new(count: i64, rows: usize) -> ExecResult<Self> {
+        if count <= 0 {
+            let message = "argument of ntile must be greater than zero".to_owned();
+            return Err(ExecError::Function { sqlstate: "22014", message });
+        }
+        let (each, larger) = (rows as i64 / count, rows as i64 % count);
+        let rows_max = if each == 0 { 1 } else { each + i64::from(larger > 0) };
+        let larger = if each == 0 { 0 } else { larger };
+        Ok(Self { number: 1, rows: 0, rows_max, larger })
+    }
+
+    /// Returns the bucket of the next row.
+    pub(super) fn next(&mut self) -> i64 {
+        self.rows += 1;
+        if self.rows > self.rows_max {
+            if self.larger > 0 && self.number == self.larger {
+                self.larger = 0;
+                self.rows_max -= 1;
+            }
+            self.number += 1;
+            self.rows = 1;
+        }
+        self.number
+    }
 }

@@ -10,6 +10,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::memory::MemoryReservation;
 use crate::pipeline::{PipelineSink, SinkRoom, SlotId, StageContext};
 use crate::sort::{SortRun, SortSink, SpilledMerge};
+use crate::spill::OperatorSpill;
 use crate::vector::VectorBatch;
 
 /// Sorted rows and their order.
@@ -40,6 +41,11 @@ impl WindowSink {
         self.sort.is_spilled()
     }
 
+    /// Returns how partitions go to files; `None` if the query has none.
+    pub(super) fn spill(&self) -> Option<&Arc<OperatorSpill>> {
+        self.sort.spill()
+    }
+
     /// Begins to merge rows in files.
     pub(super) fn open_spilled(&self) -> ExecResult<Option<SpilledMerge>> {
         self.sort.open_spilled("window")
@@ -65,13 +71,19 @@ impl PipelineSink for WindowSink {
     }
 
     fn finish(&self) -> ExecResult<()> {
+        let ended_twice = || ExecError::internal("a window ended twice");
+        let reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut reservation = reservation.ok_or_else(ended_twice)?;
+        let order_bytes = self.sort.rows_in_memory() * SortedOrder::ROW_BYTES;
+        if let Some(spill) = self.sort.spill()
+            && !spill.hold_shared(&mut reservation, order_bytes)
+        {
+            return self.sort.finish_in_files();
+        }
         self.sort.finish()?;
         if self.sort.is_spilled() {
             return Ok(());
         }
-        let ended_twice = || ExecError::internal("a window ended twice");
-        let reservation = self.reservation.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let reservation = reservation.ok_or_else(ended_twice)?;
         let order = SortedOrder::new(&self.plan, self.runs(), &self.control, reservation)?;
         self.order.set(order).map_err(|_| ended_twice())
     }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use nacre_column::VECTOR_ROWS;
 
-use super::evaluate::evaluate_morsel;
+use super::evaluate::{evaluate_morsel, evaluation_bytes};
+use super::large::{LargeWindowRun, PartitionFileWriter};
 use super::order::OrderedRows;
 use super::sink::WindowSink;
 use super::spilled::SpilledWindowRun;
@@ -15,6 +16,7 @@ use crate::error::{ExecError, ExecResult};
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{PipelineSource, SlotId, SourceRun, StageContext};
 use crate::sort::append_row;
+use crate::spill::empty_columns;
 use crate::vector::{ColumnVector, VectorBatch};
 
 /// Partitions, a morsel being some of them.
@@ -38,6 +40,8 @@ pub(super) struct WindowRun {
     results: Vec<ColumnVector>,
     /// Where the next results are.
     next_result: usize,
+    /// Rows that are in a file, in place of `rows`.
+    large: Option<LargeWindowRun>,
     reservation: MemoryReservation,
 }
 
@@ -82,6 +86,7 @@ impl PipelineSource for WindowSource {
             rows,
             results: Vec::new(),
             next_result: 0,
+            large: None,
             reservation: self.budget.reservation("window"),
         };
         if let Some(merge) = self.sink.open_spilled()? {
@@ -110,7 +115,58 @@ impl WindowRun {
 
     /// Whether all rows were handed on.
     pub(super) fn is_done(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.is_empty() && self.large.is_none()
+    }
+
+    /// Begins with other rows, which are in a file.
+    pub(super) fn begin_large(&mut self, file: PartitionFileWriter) -> ExecResult<()> {
+        self.begin(0)?;
+        self.large = Some(LargeWindowRun::new(&self.sink.plan, file.finish()?));
+        Ok(())
+    }
+
+    /// Hands on the next rows of a file; false if there is none.
+    pub(super) fn next_large(&mut self, batch: &mut VectorBatch) -> ExecResult<bool> {
+        let Some(large) = &mut self.large else { return Ok(false) };
+        large.next(&self.sink.plan, &self.is_wanted, batch)?;
+        if large.is_done() {
+            self.large = None;
+        }
+        Ok(true)
+    }
+
+    /// Evaluates all functions for the rows, or writes these to a file if that takes more memory
+    /// than there is.
+    fn evaluate(&mut self, ordered: OrderedRows<'_>) -> ExecResult<()> {
+        let sink = Arc::clone(&self.sink);
+        let (plan, rows) = (&sink.plan, self.rows.clone());
+        let Some(spill) = sink.spill() else {
+            self.results =
+                evaluate_morsel(plan, ordered, rows, &self.control, &mut self.reservation)?;
+            return Ok(());
+        };
+        if spill.hold(&mut self.reservation, evaluation_bytes(plan, rows.len())) {
+            self.reservation.resize(0)?;
+            let reservation = &mut self.reservation;
+            match evaluate_morsel(plan, ordered, rows.clone(), &self.control, reservation) {
+                Err(ExecError::OutOfMemory { .. }) => {}
+                results => {
+                    self.results = results?;
+                    return Ok(());
+                }
+            }
+        }
+        self.reservation.resize(0)?;
+        let mut file = PartitionFileWriter::new(spill, empty_columns(plan.inputs.iter()))?;
+        let OrderedRows { runs, order } = ordered;
+        for row in rows {
+            let place = order.rows[row];
+            let run = &runs[place.run as usize];
+            file.push(order.common_parts(row), |column, out| {
+                run.append_value(place.row as usize, column, out);
+            })?;
+        }
+        self.begin_large(file)
     }
 
     /// Begins with the first `rows` of other ordered rows.
@@ -129,9 +185,10 @@ impl WindowRun {
         (batch.rows, batch.selection) = (0, None);
         let OrderedRows { runs, order } = ordered;
         if self.next_result == 0 && !self.rows.is_empty() {
-            let rows = self.rows.clone();
-            let (plan, reservation) = (&self.sink.plan, &mut self.reservation);
-            self.results = evaluate_morsel(plan, ordered, rows, &self.control, reservation)?;
+            self.evaluate(ordered)?;
+        }
+        if self.large.is_some() {
+            return self.next_large(batch);
         }
         let end = self.rows.end.min(self.rows.start + VECTOR_ROWS);
         let rows = self.rows.start..end;

@@ -5,24 +5,36 @@ use super::frames::FramePieces;
 use super::partition::{PartitionColumn, append_null};
 use crate::error::{ExecError, ExecResult};
 use crate::plan::AggregateCall;
+use crate::value::IntLimit;
 use crate::vector::ColumnVector;
 
 /// A whole number of 192 bits: all values of 2^32 rows fit, whatever they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct WideSum {
+pub(super) struct WideSum {
     low: u128,
     high: i64,
 }
 
 impl WideSum {
-    fn plus(self, other: Self) -> Self {
+    pub(super) fn plus(self, other: Self) -> Self {
         let (low, carries) = self.low.overflowing_add(other.low);
         Self { low, high: self.high + other.high + i64::from(carries) }
     }
 
-    fn minus(self, other: Self) -> Self {
+    pub(super) fn minus(self, other: Self) -> Self {
         let (low, borrows) = self.low.overflowing_sub(other.low);
         Self { low, high: self.high - other.high - i64::from(borrows) }
+    }
+
+    /// Returns the number if it is within a limit.
+    ///
+    /// # Errors
+    /// [`ExecError::NumericOutOfRange`] if it is not.
+    pub(super) fn within(self, limit: IntLimit) -> ExecResult<i128> {
+        let (least, greatest) = (limit.bounds.min(), limit.bounds.max());
+        let is_within = |sum: &i128| (least..=greatest).contains(sum);
+        let beyond = ExecError::NumericOutOfRange { type_name: limit.type_name };
+        self.to_int().filter(is_within).ok_or(beyond)
     }
 
     /// Returns the number if it has 128 bits.
@@ -112,15 +124,11 @@ pub(super) fn evaluate_sum(
         sums.push(sum);
         Ok(())
     })?;
-    let (least, greatest) = (call.limit.bounds.min(), call.limit.bounds.max());
     view.partition.for_each_row(|row| {
         let pieces = view.pieces(row);
         let count = count_of(&counts, &pieces);
         let of_ranges = pieces.ranges().map(|range| sums[range.end].minus(sums[range.start]));
-        let sum = of_ranges.fold(WideSum::default(), WideSum::plus).to_int();
-        let is_within = |sum: &i128| (least..=greatest).contains(sum);
-        let beyond = ExecError::NumericOutOfRange { type_name: call.limit.type_name };
-        let sum = sum.filter(is_within).ok_or(beyond)?;
+        let sum = of_ranges.fold(WideSum::default(), WideSum::plus).within(call.limit)?;
         if count == 0 {
             append_null(out);
         } else {

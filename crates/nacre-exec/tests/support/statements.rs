@@ -8,6 +8,7 @@ use nacre_exec::dispatch::{QueryOptions, WorkerPool};
 use nacre_exec::lower::{
     PhysicalQuery, QueryOutput, StoredRelation, StoredRelations, column_sql_type, lower_query,
 };
+use nacre_exec::vector::ResultBatch;
 use nacre_plan::algebra::QueryPlan;
 use nacre_plan::binder::bind_query;
 use nacre_plan::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
@@ -123,8 +124,13 @@ impl TestDatabase {
 /// Runs a query that is lowered; returns its rows as they come.
 pub(crate) fn run_query(pool: &WorkerPool, query: &PhysicalQuery) -> ExecResult<Texts> {
     let mut stream = pool.execute(query.plan.clone(), QueryOptions::default())?;
+    texts_of(query, &stream.collect_batches()?)
+}
+
+/// Returns the rows of an answer.
+pub(crate) fn texts_of(query: &PhysicalQuery, batches: &[ResultBatch]) -> ExecResult<Texts> {
     let mut rows = Vec::new();
-    for batch in &stream.collect_batches()? {
+    for batch in batches {
         for row in 0..batch.rows {
             let text =
                 |output: &QueryOutput| Ok(text_of(&output.value(batch, row)?, output.sql_type));

@@ -50,31 +50,49 @@ impl AggregateState for ModeState {
     }
 }
 
+/// Values at fractions of the rows.
 struct PercentileState {
     context: Arc<AggregateContext>,
-    values: Vec<SqlValue>,
     is_continuous: bool,
+    /// The number of all rows.
+    count: usize,
+    /// Rows that came.
+    seen: usize,
+    /// Rows whose values are kept, ascending.
+    places: Vec<usize>,
+    /// Of those of `places` that came.
+    values: Vec<SqlValue>,
 }
 
 impl PercentileState {
     fn start(context: &Arc<AggregateContext>, is_continuous: bool) -> Box<dyn AggregateState> {
-        Box::new(Self { context: Arc::clone(context), values: Vec::new(), is_continuous })
+        let (context, places, values) = (Arc::clone(context), Vec::new(), Vec::new());
+        Box::new(Self { context, is_continuous, count: 0, seen: 0, places, values })
+    }
+
+    /// Returns the rows that the value at a fraction is of or between, and how far it is from the
+    /// first.
+    fn places_of(&self, fraction: f64) -> (usize, usize, f64) {
+        if !self.is_continuous {
+            let rank = (fraction * self.count as f64).ceil() as usize;
+            let place = rank.saturating_sub(1);
+            return (place, place, 0.0);
+        }
+        let place = fraction * self.count.saturating_sub(1) as f64;
+        (place.floor() as usize, place.ceil() as usize, place - place.floor())
     }
 
     /// Returns the value at a fraction of the rows.
     fn at(&self, fraction: f64) -> Result<SqlValue, ValueError> {
-        let count = self.values.len();
-        let value = |index: usize| self.values.get(index).ok_or_else(mismatch);
-        if !self.is_continuous {
-            let rank = (fraction * count as f64).ceil() as usize;
-            return value(rank.saturating_sub(1)).cloned();
-        }
-        let place = fraction * (count - 1) as f64;
-        let (below, above) = (value(place.floor() as usize)?, value(place.ceil() as usize)?);
-        if place.floor() == place.ceil() {
+        let value = |place: usize| {
+            let index = self.places.binary_search(&place).map_err(|_| mismatch())?;
+            self.values.get(index).ok_or_else(mismatch)
+        };
+        let (below, above, part) = self.places_of(fraction);
+        let (below, above) = (value(below)?, value(above)?);
+        if part == 0.0 {
             return Ok(below.clone());
         }
-        let part = place - place.floor();
         match (below, above) {
             (SqlValue::Double(below), SqlValue::Double(above)) => {
                 Ok(SqlValue::Double(below + part * (above - below)))
@@ -105,13 +123,31 @@ fn fraction_of(value: &SqlValue) -> Result<Option<f64>, ValueError> {
 }
 
 impl AggregateState for PercentileState {
+    fn expect(&mut self, rows: u64) {
+        self.count = rows as usize;
+        let fractions = match self.context.direct.first() {
+            Some(SqlValue::Array(fractions)) => fractions.elements(),
+            Some(fraction) => std::slice::from_ref(fraction),
+            None => &[],
+        };
+        // One that is none is refused when the value is asked for.
+        let fractions = fractions.iter().filter_map(|one| fraction_of(one).ok().flatten());
+        let places = fractions.map(|fraction| self.places_of(fraction));
+        self.places = places.flat_map(|(below, above, _)| [below, above]).collect();
+        self.places.sort_unstable();
+        self.places.dedup();
+    }
+
     fn add(&mut self, row: &[SqlValue]) -> Result<(), ValueError> {
-        self.values.push(argument(row, 0)?.clone());
+        if self.places.get(self.values.len()) == Some(&self.seen) {
+            self.values.push(argument(row, 0)?.clone());
+        }
+        self.seen += 1;
         Ok(())
     }
 
     fn value(&self) -> Result<SqlValue, ValueError> {
-        let is_empty = self.values.is_empty();
+        let is_empty = self.count == 0;
         match argument(&self.context.direct, 0)? {
             SqlValue::Null => Ok(SqlValue::Null),
             SqlValue::Array(_) if is_empty => Ok(SqlValue::Null),
