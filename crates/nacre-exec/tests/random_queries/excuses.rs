@@ -26,6 +26,7 @@
 //!    PostgreSQL fails for a key of a window that no value is read of, and so do we apart.
 //! 9. It has other rows with another plan: they are not determined.
 //!    It does not replace a key of grouping sets by null whose value it knows when it plans.
+//!    Two windows may have rows that are equal in all keys in different orders.
 //! 10. The query shows it once it is written otherwise ([`super::rewriting`]).
 //!
 //! Anything else is a difference.
@@ -85,7 +86,10 @@ pub(crate) fn excuse(
                         false => return None,
                     };
                 let mut run = |sql: &str| answer_apart(sql, database);
-                fails_apart(query, answers.theirs, is_wanted, &mut run).then_some(reason)
+                let fails = fails_apart(query, answers.theirs, is_wanted, &mut run)
+                    || has_several_rows(answers.theirs)
+                        && has_query_of_several_rows(query, &mut run);
+                fails.then_some(reason)
             }
         },
         AnswerDifference::OurError if answers_without_join(query, answers, database) => {
@@ -116,6 +120,11 @@ pub(crate) fn excuse(
         AnswerDifference::Rows if has_constant_key(&text, session) => {
             Some("PostgreSQL has a constant for a key of grouping sets")
         }
+        AnswerDifference::Rows
+            if text.matches(" over (").count() > 1 && has_same_columns(answers) =>
+        {
+            Some("windows have equal rows in other orders")
+        }
         _ => None,
     }
 }
@@ -125,6 +134,21 @@ fn has_other_rows(sql: &str, rows: &QueryAnswer, session: &mut PostgresSession) 
     PLANS.iter().any(|plan| {
         let other = answer_with_plan(plan, sql, session);
         difference(&other, rows, RowOrder::None) == Some(AnswerDifference::Rows)
+    })
+}
+
+/// Whether both have the same values in each column, which other rows may have.
+fn has_same_columns(answers: &AnswerPair<'_>) -> bool {
+    let (QueryAnswer::Rows(ours), QueryAnswer::Rows(theirs)) = (answers.ours, answers.theirs)
+    else {
+        return false;
+    };
+    let column = |rows: &[Vec<Option<String>>], index: usize| {
+        let values = rows.iter().map(|row| vec![row.get(index).cloned().flatten()]);
+        QueryAnswer::Rows(values.collect())
+    };
+    (0..ours.first().map_or(0, Vec::len)).all(|index| {
+        difference(&column(ours, index), &column(theirs, index), RowOrder::None).is_none()
     })
 }
 
@@ -176,6 +200,33 @@ fn answer_apart(sql: &str, database: &RandomDatabase) -> QueryAnswer {
         QueryAnswer::NotSupported(_) => database.answer(sql, RunVariant::Plain),
         answer => answer,
     }
+}
+
+/// Whether a query within has several rows where PostgreSQL finds that it does not depend on the
+/// rows around it, and computes it without one.
+fn has_query_of_several_rows(query: &QueryTree, run: &mut dyn FnMut(&str) -> QueryAnswer) -> bool {
+    let mut texts = Vec::new();
+    visit(query, &mut |part| match part {
+        QueryTree::Query(..) => texts.push(part.text()),
+        _ => {}
+    });
+    // What `and` decides has no columns.
+    texts.iter().skip(1).filter(|text| text.contains("false and ")).any(|text| {
+        let sql = format!("select * from ({}) q0", without_decided_columns(text));
+        matches!(run(&sql), QueryAnswer::Rows(rows) if rows.len() > 1)
+    })
+}
+
+/// Leaves out columns beside `false and`.
+fn without_decided_columns(text: &str) -> String {
+    let mut pieces = text.split("false and ");
+    let mut written = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find(|one: char| !one.is_ascii_alphanumeric() && one != '.');
+        written.push_str("false");
+        written.push_str(&piece[end.unwrap_or(piece.len())..]);
+    }
+    written
 }
 
 /// Whether a query as an expression had more than one row.
