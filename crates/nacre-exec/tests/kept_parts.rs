@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic where it stands")]
 
-#[allow(dead_code, reason = "what other tests need of it")]
 mod support;
 
 use std::collections::HashSet;

@@ -118,8 +118,7 @@ fn join_lowered(
     refuse_guarded(is_early || left.column_may_fail && !before[0].is_empty())?;
     let (left, right) = (filter(left, &before[0])?, filter(right, &before[1])?);
     // A build of the left side tests pairs behind the deciding pair, too.
-    let may_build_left = matches!(variant, JoinVariant::Semi | JoinVariant::Anti)
-        && !is_table_kept(&left.node, &right.node)
+    let may_build_left = may_build_left(variant, [&left, &right])
         && !keys[0].is_empty()
         && !keys_may_fail
         && !is_fallible([&left, &right], &rest.on)?;
@@ -180,6 +179,12 @@ fn fixed_side_last(
 ) -> [LoweredRelation; 2] {
     let is_swapped = variant == JoinVariant::Inner && is_table_kept(&right.node, &left.node);
     if is_swapped { [right, left] } else { [left, right] }
+}
+
+/// Whether the left side may be built as far as both sides are concerned.
+fn may_build_left(variant: JoinVariant, [left, right]: [&LoweredRelation; 2]) -> bool {
+    matches!(variant, JoinVariant::Semi | JoinVariant::Anti)
+        && !is_table_kept(&left.node, &right.node)
 }
 
 /// Conditions on pairs, lowered.
