@@ -26,7 +26,7 @@ mod relations;
 mod rows;
 mod statistics;
 
-pub(crate) use compile::{CompiledQuery, ParsedQuery, compile};
+pub(crate) use compile::{CompiledQuery, ParsedQuery, compile, compile_at_once};
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;

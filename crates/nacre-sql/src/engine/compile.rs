@@ -5,10 +5,13 @@ use std::time::{Duration, Instant};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
-use nacre_exec::lower::{LoweringError, PhysicalQuery, lower_measured_query, lower_query};
+use nacre_exec::lower::{
+    LoweringError, PhysicalQuery, lower_measured_query, lower_query, require_levels,
+};
 use nacre_exec::plan::PlanNode;
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
+use nacre_plan::control::{PlanningStopped, until_stopped};
 use nacre_plan::optimizer::{RowEstimates, optimize};
 use nacre_syntax::{CopySource, QueryExpression, Statement, parse_statement};
 use nacre_types::ValueSettings;
@@ -22,6 +25,7 @@ use super::parameters::QueryParameters;
 use super::pool::EnginePool;
 use super::relations::SnapshotRelations;
 use super::rows::QueryRows;
+use crate::cancellation::{cancelled, is_cancelled};
 use crate::error::{Error, Result};
 use crate::explain::PlanningTimes;
 use crate::pg_catalog::table_number;
@@ -39,6 +43,10 @@ const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// Longest text that is planned here; longer ones take the other road.
 const LONG_TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// Longest that a query is planned on the thread of the session, which cannot be told to end: what
+/// takes longer is begun anew on a thread of its own.
+const PLANNING_AT_ONCE_MAX: Duration = Duration::from_millis(50);
 
 /// A query that can run.
 #[derive(Debug)]
@@ -128,12 +136,40 @@ fn is_long(sql: &str) -> bool {
     sql.len() > WORD_BYTES_MAX && (sql.len() > TEXT_BYTES_MAX || words() > WORD_BYTES_MAX)
 }
 
-/// Compiles a query; `None` if the other engine has to run it.
+/// Compiles a query; `None` if the other engine has to run it. Ends early once the statement that
+/// this thread works for has ended.
 ///
 /// # Errors
 /// If this engine has to run it: those of binding and `not supported`. Those of values of
-/// parameters.
+/// parameters. 57014 once the statement has ended.
 pub(crate) fn compile(
+    planner: &Planner,
+    moment: &Moment,
+    parsed: &ParsedQuery,
+    sql: &str,
+    parameters: QueryParameters<'_>,
+) -> Result<Option<CompiledQuery>> {
+    let compile = || compile_whole(planner, moment, parsed, sql, parameters);
+    until_stopped(is_cancelled, compile).unwrap_or_else(|PlanningStopped| Err(cancelled()))
+}
+
+/// As [`compile`], on the thread of a session, where nothing ends a statement.
+///
+/// # Errors
+/// [`PlanningStopped`] if it takes longer than anything should wait for that thread.
+pub(crate) fn compile_at_once(
+    planner: &Planner,
+    moment: &Moment,
+    parsed: &ParsedQuery,
+    sql: &str,
+    parameters: QueryParameters<'_>,
+) -> std::result::Result<Result<Option<CompiledQuery>>, PlanningStopped> {
+    let begun = Instant::now();
+    let is_late = move || begun.elapsed() > PLANNING_AT_ONCE_MAX;
+    until_stopped(is_late, || compile_whole(planner, moment, parsed, sql, parameters))
+}
+
+fn compile_whole(
     planner: &Planner,
     moment: &Moment,
     parsed: &ParsedQuery,
@@ -168,14 +204,11 @@ pub(crate) fn compile(
         Err(error) => return Err(from_bind(error, sql)),
     };
     planning.bind = clock.lap();
-    let bound = optimize(bound, &relations);
+    let levels = require_levels(&bound);
+    let bound = if levels.is_ok() { optimize(bound, &relations) } else { bound };
     planning.optimize = clock.lap();
-    let lowered = if parsed.explain.is_some_and(ExplainRequest::is_about_rows) {
-        let estimates = RowEstimates::of(&bound, &relations);
-        lower_measured_query(&bound, &relations, &estimates, &settings)
-    } else {
-        lower_query(&bound, &relations, &settings)
-    };
+    let is_measured = parsed.explain.is_some_and(ExplainRequest::is_about_rows);
+    let lowered = levels.and_then(|()| lower(&bound, &relations, is_measured, &settings));
     let query = match lowered {
         Ok(query) => query,
         Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),
@@ -191,6 +224,21 @@ pub(crate) fn compile(
     planning.compile = clock.lap();
     let explain = parsed.explain;
     Ok(Some(CompiledQuery { query, schema, parameters: types, explain, planning, scans }))
+}
+
+/// Lowers a query, as EXPLAIN asks for if `is_measured`.
+fn lower(
+    query: &QueryPlan,
+    relations: &SnapshotRelations<'_>,
+    is_measured: bool,
+    settings: &ValueSettings,
+) -> std::result::Result<PhysicalQuery, LoweringError> {
+    if is_measured {
+        let estimates = RowEstimates::of(query, relations);
+        lower_measured_query(query, relations, &estimates, settings)
+    } else {
+        lower_query(query, relations, settings)
+    }
 }
 
 impl CompiledQuery {

@@ -13,6 +13,7 @@ pub(super) fn from_bind(error: BindError, sql: &str) -> Error {
     let kind = match error.sql_state {
         "0A000" => ErrorKind::NotSupported,
         "42601" => ErrorKind::Syntax,
+        "57014" => ErrorKind::Cancelled,
         "42P01" | "42703" | "42883" | "42704" => ErrorKind::UndefinedObject,
         code if code.starts_with("22") => ErrorKind::InvalidData,
         _ => ErrorKind::InvalidStatement,
@@ -47,6 +48,7 @@ pub(super) fn from_lowering(error: LoweringError) -> Error {
             Error::new(ErrorKind::NotSupported, error.to_string())
                 .with_hint("SET nacre.engine = auto runs what this engine has not with the other.")
         }
+        LoweringError::Stopped => Error::new(ErrorKind::Cancelled, error.to_string()),
         _ => Error::new(ErrorKind::Internal, error.to_string()),
     }
 }

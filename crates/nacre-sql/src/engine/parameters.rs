@@ -33,9 +33,6 @@ pub(crate) enum QueryParameters<'a> {
 }
 
 impl QueryParameters<'_> {
-    /// Those of a query without parameters.
-    pub(crate) const NONE: Self = Self::Given(&[], &[]);
-
     /// Returns the types that are known.
     pub(super) fn declared(self) -> Vec<Option<SqlType>> {
         match self {

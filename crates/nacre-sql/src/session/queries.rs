@@ -9,11 +9,11 @@ use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use nacre_store::Value;
 
 use super::Session;
-use crate::engine::{CompiledQuery, ParsedQuery, QueryParameters, compile};
+use crate::engine::{CompiledQuery, ParsedQuery, QueryParameters, compile, compile_at_once};
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain;
 use crate::planning::aside;
-use crate::prepared::{EngineDecision, Statement};
+use crate::prepared::{EngineDecision, ParameterType, Statement};
 use crate::settings::EngineChoice;
 use crate::statement_io::Outcome;
 use crate::transaction::{Moment, Turn, tie};
@@ -38,7 +38,7 @@ impl Session {
             return Ok(CompiledRun::NotTaken(turn));
         }
         match ParsedQuery::of(sql) {
-            Some(parsed) => self.start_compiled(turn, &parsed, sql, QueryParameters::NONE).await,
+            Some(parsed) => self.start_compiled(turn, &parsed, sql, (&[], &[])).await,
             None => Ok(CompiledRun::NotTaken(turn)),
         }
     }
@@ -62,7 +62,7 @@ impl Session {
         if !values.is_empty() && !self.is_taken(&mut turn, statement)? {
             return Ok(CompiledRun::NotTaken(turn));
         }
-        let parameters = QueryParameters::Given(statement.parameter_types(), values);
+        let parameters = (statement.parameter_types(), values);
         self.start_compiled(turn, parsed, statement.sql(), parameters).await
     }
 
@@ -76,19 +76,12 @@ impl Session {
         mut turn: Turn,
         parsed: &ParsedQuery,
         sql: &str,
-        parameters: QueryParameters<'_>,
+        parameters: (&[ParameterType], &[Value]),
     ) -> Result<CompiledRun> {
         turn.require_sound()?;
         self.begin_as();
         let moment = turn.moment(false)?;
-        let compiled = if parsed.is_long() {
-            let (planner, moment) = (self.planner.clone(), Arc::clone(&moment));
-            let (parsed, sql) = (parsed.clone(), sql.to_owned());
-            let none = QueryParameters::NONE;
-            aside(true, async move { compile(&planner, &moment, &parsed, &sql, none) }).await?
-        } else {
-            compile(&self.planner, &moment, parsed, sql, parameters)?
-        };
+        let compiled = self.compile(&moment, parsed, sql, parameters).await?;
         let Some(compiled) = compiled else { return Ok(CompiledRun::NotTaken(turn)) };
         let tag = compiled.tag();
         let started = compiled.start(&self.engine, &moment).await;
@@ -96,6 +89,32 @@ impl Session {
         turn.log(&moment)?;
         let stream = tie(turn, started?)?;
         Ok(CompiledRun::Started(Outcome::Rows { schema: stream.schema(), stream, tag }))
+    }
+
+    /// Compiles a query for its parameters' types and values: on this thread if that is done at
+    /// once, else on one of its own, which ends with the statement.
+    async fn compile(
+        &self,
+        moment: &Arc<Moment>,
+        parsed: &ParsedQuery,
+        sql: &str,
+        (types, values): (&[ParameterType], &[Value]),
+    ) -> Result<Option<CompiledQuery>> {
+        if !parsed.is_long() {
+            let parameters = QueryParameters::Given(types, values);
+            let compiled = compile_at_once(&self.planner, moment, parsed, sql, parameters);
+            if let Ok(compiled) = compiled {
+                return compiled;
+            }
+        }
+        let (planner, moment) = (self.planner.clone(), Arc::clone(moment));
+        let (parsed, sql) = (parsed.clone(), sql.to_owned());
+        let (types, values) = (types.to_vec(), values.to_vec());
+        let compile = async move {
+            let parameters = QueryParameters::Given(&types, &values);
+            compile(&planner, &moment, &parsed, &sql, parameters)
+        };
+        aside(true, compile).await
     }
 
     /// Whether the engine takes a statement with parameters, as it was described.
@@ -214,9 +233,7 @@ impl Session {
         let sql = sql.filter(|_| self.settings().engine() != EngineChoice::DataFusion);
         let parsed = sql.and_then(|sql| Some((ParsedQuery::within(sql)?, sql)));
         let compiled = match parsed {
-            Some((parsed, sql)) => {
-                compile(&self.planner, &moment, &parsed, sql, QueryParameters::NONE)?
-            }
+            Some((parsed, sql)) => self.compile(&moment, &parsed, sql, (&[], &[])).await?,
             None => None,
         };
         let stream = match compiled {
