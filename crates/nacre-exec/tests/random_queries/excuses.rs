@@ -72,25 +72,7 @@ pub(crate) fn excuse(
             None if reads_query(query) && fails_to_plan(&text, answers.theirs, session) => {
                 Some("PostgreSQL computes a constant that no row reaches")
             }
-            None => {
-                let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
-                let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) =
-                    match has_several_sources(query) {
-                        true => ("PostgreSQL evaluates for rows without partners", &|_| true),
-                        false if text.contains(" and ") => {
-                            ("PostgreSQL begins with another condition", &|_| true)
-                        }
-                        false if text.contains(" over (") => {
-                            ("PostgreSQL computes keys of windows that are not read", &is_key)
-                        }
-                        false => return None,
-                    };
-                let mut run = |sql: &str| answer_apart(sql, database);
-                let fails = fails_apart(query, answers.theirs, is_wanted, &mut run)
-                    || has_several_rows(answers.theirs)
-                        && has_query_of_several_rows(query, &mut run);
-                fails.then_some(reason)
-            }
+            None => fails_in_part(query, answers, database),
         },
         AnswerDifference::OurError if answers_without_join(query, answers, database) => {
             Some("PostgreSQL leaves an outer join out")
@@ -127,6 +109,28 @@ pub(crate) fn excuse(
         }
         _ => None,
     }
+}
+
+/// Returns why PostgreSQL fails with all plans, if a part of the query fails here, too.
+fn fails_in_part(
+    query: &QueryTree,
+    answers: &AnswerPair<'_>,
+    database: &RandomDatabase,
+) -> Option<&'static str> {
+    let text = query.text();
+    let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
+    let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) = match has_several_sources(query) {
+        true => ("PostgreSQL evaluates for rows without partners", &|_| true),
+        false if text.contains(" and ") => ("PostgreSQL begins with another condition", &|_| true),
+        false if text.contains(" over (") => {
+            ("PostgreSQL computes keys of windows that are not read", &is_key)
+        }
+        false => return None,
+    };
+    let mut run = |sql: &str| answer_apart(sql, database);
+    let fails = fails_apart(query, answers.theirs, is_wanted, &mut run)
+        || has_several_rows(answers.theirs) && has_query_of_several_rows(query, &mut run);
+    fails.then_some(reason)
 }
 
 /// Whether PostgreSQL has other rows with another plan.
