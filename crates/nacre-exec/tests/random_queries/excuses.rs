@@ -354,6 +354,10 @@ fn fails_apart(
             (false, false) => format!("{with}select {text} from {from}"),
         };
         is_same_error(&run(&sql), error)
+            || matches!(part, QueryTree::Query(1, _)) && {
+                let from = if from.is_empty() { from } else { format!(" from {from}") };
+                is_same_error(&run(&format!("{with}select ({text}){from}")), error)
+            }
     })
 }
 
