@@ -85,6 +85,8 @@ fn constant_that_fails_beside_one_that_decides_raises_its_error() {
         "where 1 / 0 = 1 and false",
         "where 1 / 0 = 1 or true",
         "where id / (1 / 0) = 1 and null::boolean",
+        "where id / (1 / 0) = 1 and false",
+        "where (null::integer - (id - 1 / 0)) = 1",
         "where case when id > 0 then 1 / 0 else 1 end = 1 and null::boolean",
         "join t u on null::boolean where t.id / (1 / 0) = 1",
         ", (select distinct 1, 1 / 0 from t) q",
@@ -195,5 +197,21 @@ fn query_whose_value_is_not_read_is_not_planned() {
         let sql = format!("select count(q.id) from (select id, {value} as n from t) q");
         assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".to_owned()]]), "{sql}");
         check_divided_by_zero(&database, &format!("select id, {value} from t"));
+    }
+}
+
+/// It answered 22012, 2026-11-27: PostgreSQL plans no query whose answer a constant decides.
+#[test]
+fn query_that_a_constant_decides_is_not_planned() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for condition in [
+        "'a' >= all (select 'a'::text from t v where v.f = (1::real / 0::real))",
+        "id in (select v.id from t v where v.f = (1::real / 0::real))",
+        "exists (select v.id from t v where v.f = (1::real / 0::real))",
+        "(select v.id from t v where v.f = (1::real / 0::real)) = 1",
+    ] {
+        let sql = format!("select count(*) from t where {condition} or true");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".to_owned()]]), "{sql}");
+        check_divided_by_zero(&database, &format!("select id from t where {condition} or id = 3"));
     }
 }

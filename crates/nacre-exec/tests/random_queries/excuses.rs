@@ -80,7 +80,10 @@ pub(crate) fn excuse(
         AnswerDifference::OurError if fails_with_a_plan(&text, answers.ours, session) => {
             Some("PostgreSQL fails with another plan")
         }
-        AnswerDifference::OurError if has_no_rows(answers.theirs) && has_several_sources(query) => {
+        AnswerDifference::OurError
+            if has_several_sources(query)
+                && (has_no_rows(answers.theirs) || text.contains(") union (")) =>
+        {
             let mut run = |sql: &str| session.answer(sql);
             let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
             fails.then_some("PostgreSQL finds before that there are no rows")

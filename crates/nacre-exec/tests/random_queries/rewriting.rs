@@ -3,7 +3,7 @@
 //! | difference | text | written so | excuse |
 //! |---|---|---|---|
 //! | PostgreSQL fails | `with ties` | `only` | it has our rows: its plan of min and max has ties |
-//! | PostgreSQL fails | `having null` | `having true` | we fail: it computes groups not kept |
+//! | PostgreSQL fails | `having null` or `false` | `having true` | we fail: it computes groups not kept |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true`, `having null` | without | it fails: it reads no rows for HAVING |
 //! | we fail | `order by 1 limit 1` | without LIMIT | it fails: it does not sort by constants |
@@ -44,7 +44,8 @@ pub(super) fn reason_by_rewriting(
             if first.is_some_and(|sql| has_our_rows(session.answer(&sql))) {
                 return Some("PostgreSQL has ties in its plan of min and max");
             }
-            let kept = changed(text.replace("having null::boolean", "having true"))?;
+            let kept = text.replace("having null::boolean", "having true");
+            let kept = changed(kept.replace("having false", "having true"))?;
             is_same_error(&database.answer(&kept, RunVariant::Plain), answers.theirs)
                 .then_some("PostgreSQL computes groups that HAVING does not keep")
         }

@@ -92,8 +92,7 @@ fn first_value(expression: &ScalarExpression) -> Option<SqlValue> {
 pub(super) fn decided_value(expression: &ScalarExpression) -> Option<SqlValue> {
     let null_decides = || {
         let is_null = |child: &ScalarExpression| constant_of(child) == Some(&SqlValue::Null);
-        let fails = |one: &ScalarExpression| constant_of(one).is_none() && may_fail_at_once(one);
-        expression.children().any(is_null) && !expression.children().any(fails)
+        expression.children().any(is_null) && !expression.children().any(may_fail_at_once)
     };
     match &expression.kind {
         ScalarKind::And(operands) => decided_junction(operands, false),
@@ -150,19 +149,37 @@ fn constant_of(mut expression: &ScalarExpression) -> Option<&SqlValue> {
     }
 }
 
-/// Whether an expression is computed as soon as names and types are known, and may fail then.
+/// Whether an expression, or a part of it, is computed as soon as names and types are known, and
+/// may fail then.
 fn may_fail_at_once(expression: &ScalarExpression) -> bool {
-    let is_unknown = |one: &ScalarExpression| {
-        matches!(
-            one.kind,
-            ScalarKind::Column(_)
-                | ScalarKind::Subquery(_)
-                | ScalarKind::Parameter(_)
-                | ScalarKind::Once(_)
-                | ScalarKind::Call { .. }
-        )
-    };
-    !expression.any(&is_unknown) && !is_total(expression)
+    let mut fails = false;
+    let is_known = find_failing_part(expression, &mut fails);
+    fails || is_known && is_failing(expression)
+}
+
+/// Notes whether a part of an expression that is as large as it can be may fail at once; returns
+/// whether all of the expression is computed at once.
+fn find_failing_part(expression: &ScalarExpression, fails: &mut bool) -> bool {
+    let is_own = !matches!(
+        expression.kind,
+        ScalarKind::Column(_)
+            | ScalarKind::Subquery(_)
+            | ScalarKind::Parameter(_)
+            | ScalarKind::Once(_)
+            | ScalarKind::Call { .. }
+    );
+    let parts = expression.children().map(|child| (child, find_failing_part(child, fails)));
+    let parts: Vec<_> = parts.collect();
+    let is_known = is_own && parts.iter().all(|(_, is_known)| *is_known);
+    if !is_known {
+        let mut known = parts.into_iter().filter(|(_, is_known)| *is_known);
+        *fails |= known.any(|(part, _)| is_failing(part));
+    }
+    is_known
+}
+
+fn is_failing(part: &ScalarExpression) -> bool {
+    constant_of(part).is_none() && !is_total(part)
 }
 
 fn is_strict(function: u32) -> bool {

@@ -1,8 +1,9 @@
-//! Leaves out outer joins of whose other side nothing is read, if each row has one partner there at
-//! most: the join adds nothing to the rows that it keeps.
+//! Leaves out joins of whose other side nothing is read, if they hand on each row of one side once:
+//! outer ones, if a row has one partner at most, and those that only say whether it has some.
 //!
 //! ```text
 //! select a.x from a left join b on a.y = b.id      select a.x from a      id is the key of b
+//! select a.x from a where a.y in (...) or true     select a.x from a
 //! ```
 //!
 //! What a condition or the other side would fail with is not met then, as in PostgreSQL.
@@ -58,14 +59,16 @@ fn kept_side(
     let RelationalOperator::Join { variant, left, right, condition } = operator else {
         return None;
     };
-    let other = match variant {
-        JoinVariant::Left => &**right,
-        JoinVariant::Right => &**left,
+    let (kept, other) = match variant {
+        JoinVariant::Mark(column) if !wanted.contains(column) => {
+            return Some(std::mem::replace(&mut **left, RelationalOperator::SingleRow));
+        }
+        JoinVariant::Left => (left, &**right),
+        JoinVariant::Right => (right, &**left),
         _ => return None,
     };
     if other.makes_any(wanted) || !has_one_partner_at_most(other, condition.as_ref()) {
         return None;
     }
-    let kept = if *variant == JoinVariant::Left { left } else { right };
     Some(std::mem::replace(&mut **kept, RelationalOperator::SingleRow))
 }
