@@ -3,7 +3,7 @@
 //! | difference | text | written so | excuse |
 //! |---|---|---|---|
 //! | PostgreSQL fails | `with ties` | `only` | it has our rows: its plan of min and max has ties |
-//! | PostgreSQL fails | `having null`, `false` | `having true` | we fail: it computes groups not kept |
+//! | PostgreSQL fails | `having null`, `false` | `having true` | we fail: it computes all groups |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true`, `having null` | without | it fails: it reads no rows for HAVING |
 //! | we fail | `order by 1 limit 1` | without LIMIT | it fails: it does not sort by constants |
