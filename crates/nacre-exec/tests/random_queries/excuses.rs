@@ -307,7 +307,7 @@ impl NamedItem {
     fn of(item: &QueryTree) -> Option<Self> {
         let text = item.text();
         let head = match text.strip_suffix(')') {
-            Some(head) => &head[..head.rfind('(')?],
+            Some(head) => &head[..opening(head)?],
             None => &text,
         };
         let alias = head.rsplit(|one: char| !one.is_ascii_alphanumeric()).next()?;
@@ -318,6 +318,16 @@ impl NamedItem {
             && head.len() > alias.len();
         is_alias.then(|| Self { alias: alias.to_owned(), text: text.clone() })
     }
+}
+
+/// Returns where the parenthesis is that a text leaves open.
+fn opening(text: &str) -> Option<usize> {
+    let mut depth = 0;
+    let mut marks = text.char_indices().rev().filter(|(_, one)| "()".contains(*one));
+    marks.find_map(|(at, one)| {
+        depth += if one == ')' { 1 } else { -1 };
+        (depth < 0).then_some(at)
+    })
 }
 
 /// Whether a text names a column of an item.

@@ -70,7 +70,10 @@ pub(super) fn reason_by_rewriting(
                 let is_rows = matches!(ours, QueryAnswer::Rows(_));
                 is_rows && difference(&ours, &session.answer(&sql), RowOrder::None).is_none()
             };
-            if changed(without_minus_zeros(text)).is_some_and(&mut is_same) {
+            let [ours, theirs] = [answers.ours, answers.theirs].map(with_plain_zeros);
+            if changed(without_minus_zeros(text)).is_some_and(&mut is_same)
+                || difference(&ours, &theirs, RowOrder::None).is_none()
+            {
                 return Some("a group has -0 and 0");
             }
             texts_without_zeros(text)
@@ -134,6 +137,28 @@ fn texts_without_zeros(text: &str) -> Vec<String> {
         column.contains('.').then(|| format!("{}trim_scale({column}){rest}", &text[..start]))
     });
     casts.collect()
+}
+
+/// Writes 0 for -0 in the texts of an answer.
+fn with_plain_zeros(answer: &QueryAnswer) -> QueryAnswer {
+    let plain = |text: &String| {
+        let mut pieces = text.split("-0");
+        let mut written = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let is_part = piece.starts_with(|next: char| next.is_ascii_digit() || next == '.');
+            written.push_str(if is_part { "-0" } else { "0" });
+            written.push_str(piece);
+        }
+        written
+    };
+    match answer {
+        QueryAnswer::Rows(rows) => {
+            let rows =
+                rows.iter().map(|row| row.iter().map(|one| one.as_ref().map(plain)).collect());
+            QueryAnswer::Rows(rows.collect())
+        }
+        other => other.clone(),
+    }
 }
 
 /// Adds 0 to columns of floats and to what makes -0 of them, so that there is none.
