@@ -416,14 +416,15 @@ fn windows_that_one_sort_serves_are_one_node() {
              max(n) over (partition by s), min(k) over (partition by a) from t"
         ),
         [
-            "partition 1, order 0: max",
-            "partition 1, order 2: rank; partition 0, order 0: count(*); partition 1, order 0: min"
+            "max(n) over (partition by s)",
+            "rank() over (partition by a order by k, id); count(*) over (); \
+             min(k) over (partition by a)"
         ]
     );
     // What nobody wants is not computed.
     assert_eq!(
         windows("select r from (select rank() over (order by a) as r, sum(k) over () from t) q"),
-        ["partition 0, order 1: rank"]
+        ["rank() over (order by a)"]
     );
     assert_eq!(windows("select id from (select id, rank() over (order by a) from t) q").len(), 0);
     // One that reads the result of another one cannot be computed with it.
@@ -432,7 +433,7 @@ fn windows_that_one_sort_serves_are_one_node() {
             "select sum(r) over (order by a) \
              from (select a, rank() over (order by a) as r from t) q"
         ),
-        ["partition 0, order 1: sum", "partition 0, order 1: rank"]
+        ["sum(rank()) over (order by a)", "rank() over (order by a)"]
     );
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn excuse(
             None if reads_query(query) && fails_to_plan(&text, answers.theirs, session) => {
                 Some("PostgreSQL computes a constant that no row reaches")
             }
-            None => fails_in_part(query, answers, database),
+            None => fails_in_part(query, answers, database, session),
         },
         AnswerDifference::OurError if answers_without_join(query, answers, database) => {
             Some("PostgreSQL leaves an outer join out")
@@ -114,11 +114,13 @@ pub(crate) fn excuse(
     }
 }
 
-/// Returns why PostgreSQL fails with all plans, if a part of the query fails here, too.
+/// Returns why PostgreSQL fails with all plans, if a part of the query fails here, too; or there,
+/// if it is not supported here.
 fn fails_in_part(
     query: &QueryTree,
     answers: &AnswerPair<'_>,
     database: &RandomDatabase,
+    session: &mut PostgresSession,
 ) -> Option<&'static str> {
     let text = query.text();
     let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
@@ -130,7 +132,10 @@ fn fails_in_part(
         }
         false => return None,
     };
-    let mut run = |sql: &str| answer_apart(sql, database);
+    let mut run = |sql: &str| match answer_apart(sql, database) {
+        QueryAnswer::NotSupported(_) => session.answer(sql),
+        answer => answer,
+    };
     let fails = fails_apart(query, answers.theirs, is_wanted, &mut run)
         || has_several_rows(answers.theirs) && has_query_of_several_rows(query, &mut run);
     fails.then_some(reason)
@@ -377,9 +382,11 @@ fn fails_apart(
 /// Returns FROM with the items that a part names and does not have; none if there are too many.
 fn items_of(part: &str, items: &[NamedItem]) -> Option<String> {
     let is_own = |item: &NamedItem| {
-        // As the alias `t1` is no part of `t10`.
-        let mut places = part.match_indices(&item.text).map(|(at, _)| at + item.text.len());
-        places.any(|end| !part[end..].starts_with(|next: char| next.is_ascii_digit()))
+        // As the alias `t1` is no part of `t10`, and the item `t t1` none of `select t1.c`.
+        let is_part = |one: char| one.is_ascii_alphanumeric();
+        part.match_indices(&item.text).any(|(at, own)| {
+            !part[..at].ends_with(is_part) && !part[at + own.len()..].starts_with(is_part)
+        })
     };
     let mut wanted: Vec<&NamedItem> = Vec::new();
     let mut texts = vec![part];
