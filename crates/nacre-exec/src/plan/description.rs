@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::common::{CommonNode, CommonScanNode, RecursionNode};
-use super::labels::{ColumnLabels, label_list};
+use super::labels::{ColumnLabels, label_list, restriction_text};
 use super::measured::MeasuredNode;
 use super::node::{
     AggregateCall, AggregateNode, GroupingSetsNode, JoinKey, JoinNode, LimitNode, MapNode,
@@ -239,7 +239,10 @@ fn describe_scan(scan: &ScanNode) -> LabelledDescription {
         .iter()
         .map(|predicate| match &predicate.predicate {
             ScanPredicate::Restriction(restriction) => {
-                format!("{} {restriction}", name(predicate.column))
+                let column_type = schema.columns.get(predicate.column).map(|own| own.column_type);
+                let text = column_type.map(|own| restriction_text(restriction, own));
+                let text = text.unwrap_or_else(|| restriction.to_string());
+                format!("{} {text}", name(predicate.column))
             }
             ScanPredicate::Strings(test) => format!("{} {test:?}", name(predicate.column)),
         })

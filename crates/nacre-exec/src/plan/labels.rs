@@ -3,6 +3,10 @@
 //! Columns of tables have their names. What is computed is written as an expression of names, with
 //! a question mark for each constant: plans do not know the SQL types of their values.
 
+use nacre_column::{ColumnType, Constant, Restriction};
+use nacre_types::datetime::{SqlDate, SqlTimestamp};
+use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueSettings};
+
 use super::node::{AggregateCall, AggregateFunction, SortKey};
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::value::ScalarValue;
@@ -208,4 +212,84 @@ pub(super) fn label_list(labels: &[String], separator: &str) -> String {
         text.push_str(label);
     }
     text
+}
+
+/// Writes a restriction of a column of a type, with its constants as values of that.
+pub(super) fn restriction_text(restriction: &Restriction, column_type: ColumnType) -> String {
+    let text = |value: &Constant| constant_text(value, column_type);
+    match restriction {
+        Restriction::Compare { op, value } => format!("{op} {}", text(value)),
+        Restriction::Between { low, high } => format!("between {} and {}", text(low), text(high)),
+        Restriction::InSet(values) => {
+            let values: Vec<_> = values.iter().map(text).collect();
+            format!("in ({})", label_list(&values, ", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+fn constant_text(constant: &Constant, column_type: ColumnType) -> String {
+    let Constant::Int(number) = constant else { return constant.to_string() };
+    let micros = || SqlTimestamp::from_unix_micros(i64::try_from(*number).ok()?).ok();
+    let value = match column_type {
+        ColumnType::Boolean => Some((SqlValue::Boolean(*number != 0), SqlType::BOOLEAN)),
+        ColumnType::Decimal { scale, .. } => {
+            let value = ExactNumeric::from_scaled(*number, scale.into()).ok();
+            value.map(|value| (SqlValue::Numeric(value), SqlType::NUMERIC))
+        }
+        ColumnType::Date => {
+            let days = i64::try_from(*number).ok();
+            let date = days.and_then(|days| SqlDate::from_unix_days(days).ok());
+            date.map(|date| (SqlValue::Date(date), SqlType::DATE))
+        }
+        ColumnType::Timestamp => micros().map(|at| (SqlValue::Timestamp(at), SqlType::TIMESTAMP)),
+        ColumnType::TimestampTz => {
+            micros().map(|at| (SqlValue::TimestampTz(at), SqlType::TIMESTAMPTZ))
+        }
+        _ => None,
+    };
+    let Some((value, sql_type)) = value else { return constant.to_string() };
+    let mut text = String::new();
+    value.write_text(sql_type, &ValueSettings::default(), &mut text);
+    match value {
+        SqlValue::Boolean(is_true) => is_true.to_string(),
+        SqlValue::Numeric(_) => text,
+        _ => format!("'{text}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nacre_column::CompareOp;
+
+    use super::*;
+
+    #[test]
+    fn constants_of_restrictions_are_values_of_the_type() {
+        let less =
+            |number| Restriction::Compare { op: CompareOp::Lt, value: Constant::Int(number) };
+        let decimal = ColumnType::Decimal { precision: 12, scale: 2 };
+        let cases = [
+            (less(19_783), ColumnType::Date, "< '2024-03-01'"),
+            (less(-5), decimal, "< -0.05"),
+            (less(1_000_000), ColumnType::Timestamp, "< '1970-01-01 00:00:01'"),
+            (less(1), ColumnType::Boolean, "< true"),
+            (less(i128::MAX), ColumnType::Date, "< 170141183460469231731687303715884105727"),
+            (less(7), ColumnType::BigInt, "< 7"),
+            (
+                Restriction::Between { low: Constant::Int(100), high: Constant::Int(250) },
+                decimal,
+                "between 1.00 and 2.50",
+            ),
+            (
+                Restriction::InSet(vec![Constant::Bytes(b"a".to_vec()), Constant::Int(0)]),
+                ColumnType::Date,
+                "in ('a', '1970-01-01')",
+            ),
+            (Restriction::IsNull, decimal, "is null"),
+        ];
+        for (restriction, column_type, text) in cases {
+            assert_eq!(restriction_text(&restriction, column_type), text);
+        }
+    }
 }
