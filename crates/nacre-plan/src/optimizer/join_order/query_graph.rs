@@ -243,8 +243,8 @@ impl QueryGraph {
     /// these sets, 0 for leaves of other parts.
     pub(super) fn part_rows(&self, bit_of: &[u64]) -> PartRows {
         let bits = |leaves: &[usize]| {
-            let own = leaves.iter().map(|leaf| bit_of[*leaf]);
-            own.fold(Some(0), |all, bit| all.filter(|_| bit != 0).map(|all| all | bit))
+            let mut own = leaves.iter().map(|leaf| bit_of[*leaf]);
+            own.try_fold(0, |all, bit| (bit != 0).then_some(all | bit))
         };
         let own_bits = |values: &Vec<(usize, f64)>| {
             let own = values.iter().map(|(leaf, value)| (bit_of[*leaf], *value));
