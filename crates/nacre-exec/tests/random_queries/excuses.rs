@@ -218,9 +218,10 @@ fn answer_apart(sql: &str, database: &RandomDatabase) -> QueryAnswer {
 /// rows around it, and computes it without one.
 fn has_query_of_several_rows(query: &QueryTree, run: &mut dyn FnMut(&str) -> QueryAnswer) -> bool {
     let mut texts = Vec::new();
-    visit(query, &mut |part| match part {
-        QueryTree::Query(..) => texts.push(part.text()),
-        _ => {}
+    visit(query, &mut |part| {
+        if let QueryTree::Query(..) = part {
+            texts.push(part.text());
+        }
     });
     // What `and` decides has no columns.
     texts.iter().skip(1).filter(|text| text.contains("false and ")).any(|text| {
