@@ -3,6 +3,8 @@
 //! Columns of tables have their names. What is computed is written as an expression of names, with
 //! a question mark for each constant: plans do not know the SQL types of their values.
 
+use std::iter::{once, repeat_n};
+
 use nacre_column::{ColumnType, Constant, Restriction};
 use nacre_types::datetime::{SqlDate, SqlTimestamp};
 use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueSettings};
@@ -159,14 +161,10 @@ impl ColumnLabels {
             }
             Node::ExtractYear { input } => write(&["year(", ")"], &[*input]),
             Node::Foreign { function, arguments } => {
-                let mut parts = vec![", "; arguments.len() + 1];
                 let name = format!("{function:?}(");
-                parts[0] = &name;
-                parts[arguments.len()] = if arguments.is_empty() { "" } else { ")" };
+                let separators = repeat_n(", ", arguments.len().saturating_sub(1));
+                let parts: Vec<&str> = once(&*name).chain(separators).chain([")"]).collect();
                 write(&parts, arguments);
-                if arguments.is_empty() {
-                    text.push(')');
-                }
             }
         }
     }

@@ -55,13 +55,13 @@ pub(super) struct KeptPipeline {
 
 #[derive(Clone, Debug)]
 enum KeptPart {
-    Rows(KeptRows),
+    Rows(KeptPartRows),
     Table(KeptTable),
 }
 
 /// Rows that are read more than once.
 #[derive(Clone, Debug)]
-struct KeptRows {
+struct KeptPartRows {
     work: Arc<KeptWork>,
     sink: Arc<CollectingSink>,
     infos: Vec<SlotInfo>,
@@ -181,12 +181,12 @@ pub(super) fn open_kept(
         let sink = Arc::new(CollectingSink::new(pipeline.columns.clone(), &infos, &context));
         close(pipeline, Arc::clone(&sink) as Arc<dyn PipelineSink>, &context, &mut list);
         let work = KeptWork::new(list);
-        Ok(KeptPart::Rows(KeptRows { work, sink, infos, rows_max, may_fail, depth }))
+        Ok(KeptPart::Rows(KeptPartRows { work, sink, infos, rows_max, may_fail, depth }))
     })?;
     let KeptPart::Rows(rows) = part else {
         return Err(ExecError::internal("a part that is kept as a table is read"));
     };
-    let KeptRows { infos, rows_max, may_fail, depth, .. } = rows.clone();
+    let KeptPartRows { infos, rows_max, may_fail, depth, .. } = rows.clone();
     let begun = begin(Arc::new(KeptRowsSource { rows }), infos, depth, context);
     Ok(OpenPipeline { rows_max, may_fail, ..begun })
 }
@@ -262,7 +262,7 @@ impl SourceRun for KeptWorkRun {
 /// Does the work of a part, then hands on its rows.
 #[derive(Debug)]
 struct KeptRowsSource {
-    rows: KeptRows,
+    rows: KeptPartRows,
 }
 
 #[derive(Debug)]
@@ -283,7 +283,7 @@ impl PipelineSource for KeptRowsSource {
     }
 
     fn open(&self, _morsel: usize) -> ExecResult<Box<dyn SourceRun>> {
-        let KeptRows { work, sink, .. } = &self.rows;
+        let KeptPartRows { work, sink, .. } = &self.rows;
         let (work, sink) = (Arc::clone(work), Arc::clone(sink));
         Ok(Box::new(KeptRowsRun { work, sink, rows: None }))
     }
