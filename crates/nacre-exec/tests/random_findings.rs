@@ -215,3 +215,17 @@ fn query_that_a_constant_decides_is_not_planned() {
         check_divided_by_zero(&database, &format!("select id from t where {condition} or id = 3"));
     }
 }
+
+/// It answered 22012, 2026-11-28: PostgreSQL makes no rows below aggregates that are not read.
+#[test]
+fn rows_below_aggregates_that_are_not_read_are_not_made() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for below in ["1 / (v.id - v.id) = 1", "(select k from t) = 1"] {
+        let sql = format!("select 7 from (select sum(1), max(id) from t v where {below}) q");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["7".to_owned()]]), "{sql}");
+    }
+    for below in ["1 / (1 / 0) = 1", "true group by id / (id - id)", "true having 1 / 0 > sum(1)"] {
+        let sql = format!("select 7 from (select sum(id) from t v where {below}) q");
+        check_divided_by_zero(&database, &sql);
+    }
+}

@@ -1,8 +1,8 @@
 //! Makes a plan with joins or set operations cheaper: the same outputs and the same bag of rows, by
 //! passes in a fixed order, each run once.
 //!
-//! 0. [`unread_joins`] leaves out outer joins that nothing is read of; [`merging`] computes columns
-//!    that may fail for fewer rows.
+//! 0. [`unread_parts`] leaves out outer joins and rows of groups that nothing is read of;
+//!    [`merging`] computes columns that may fail for fewer rows.
 //! 1. [`unnesting`] makes dependent joins independent.
 //! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
 //! 3. [`factoring`] takes what all branches of an OR share out of it.
@@ -49,7 +49,7 @@ mod selectivity;
 mod spread;
 mod statistics;
 mod unnesting;
-mod unread_joins;
+mod unread_parts;
 
 pub use dependent_columns::determined_keys;
 pub use row_estimates::RowEstimates;
@@ -125,9 +125,7 @@ fn rewrite_operator(
     columns: &mut QueryColumns,
     rule: UnnestingRule,
 ) -> RelationalOperator {
-    if has_several_inputs(&root) {
-        unread_joins::remove_unread_joins(&mut root, outputs);
-    }
+    unread_parts::remove_unread_parts(&mut root, outputs);
     let mut root = merging::merge_columns(with_filter(root, wanted.to_vec()));
     if has_several_inputs(&root) {
         unnesting::unnest(&mut root, columns, rule);

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | PostgreSQL fails | `with ties` | `only` | it has our rows: its plan of min and max has ties |
 //! | PostgreSQL fails | `having null`, `false` | `having true` | we fail: it computes all groups |
+//! | PostgreSQL fails | `exists (select x from` | `exists (select 1 from` | it has our rows: it computes outputs of groups |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true`, `having null` | without | it fails: it reads no rows for HAVING |
 //! | we fail | `order by 1 limit 1` | without LIMIT | it fails: it does not sort by constants |
@@ -37,12 +38,16 @@ pub(super) fn reason_by_rewriting(
     match kind {
         AnswerDifference::TheirError => {
             let first = changed(text.replace(" with ties", " only"));
-            let has_our_rows = |theirs: QueryAnswer| {
+            let mut has_our_rows = |sql: String| {
+                let theirs = session.answer(&sql);
                 let is_rows = matches!(theirs, QueryAnswer::Rows(_));
                 is_rows && difference(answers.ours, &theirs, RowOrder::None).is_none()
             };
-            if first.is_some_and(|sql| has_our_rows(session.answer(&sql))) {
+            if first.is_some_and(&mut has_our_rows) {
                 return Some("PostgreSQL has ties in its plan of min and max");
+            }
+            if changed(without_exists_outputs(text)).is_some_and(&mut has_our_rows) {
+                return Some("PostgreSQL computes outputs of groups in EXISTS");
             }
             let kept = text.replace("having null::boolean", "having true");
             let kept = changed(kept.replace("having false", "having true"))?;
@@ -102,6 +107,28 @@ fn with_all_rows(text: &str) -> String {
         }
     }
     written + rest
+}
+
+/// Writes 1 for the outputs of queries in EXISTS.
+fn without_exists_outputs(text: &str) -> String {
+    const HEAD: &str = "exists (select ";
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(HEAD) {
+        let start = at + HEAD.len();
+        let end = closing(&rest[start..]).map_or(rest.len(), |end| start + end);
+        let mut froms = rest[start..end].match_indices(" from ").map(|(at, _)| start + at);
+        let from = froms.find(|from| is_closed(&rest[start..*from]));
+        written.push_str(&rest[..start]);
+        written.push_str(if from.is_some() { "1" } else { "" });
+        rest = &rest[from.unwrap_or(start)..];
+    }
+    written + rest
+}
+
+/// Whether as many parentheses close as open.
+fn is_closed(text: &str) -> bool {
+    text.matches('(').count() == text.matches(')').count()
 }
 
 /// Leaves LIMIT out.
@@ -216,6 +243,10 @@ fn texts_are_written_otherwise() {
     assert_eq!(
         without_limits("(select 1 limit 12) union select 2 limit 3;"),
         "(select 1) union select 2;"
+    );
+    assert_eq!(
+        without_exists_outputs("select (not exists (select (select 1 from t), sum(2) from u))"),
+        "select (not exists (select 1 from u))"
     );
     assert_eq!(
         texts_without_zeros("select q1.c1::text, 'a'::text, length(t1.n::text)"),

@@ -18,7 +18,7 @@ use crate::algebra::{
     CaseArm, CastStep, ConstantValue, RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::control;
-use crate::properties::is_total;
+use crate::properties::{constant_of, may_fail_at_once};
 
 /// Folds the expressions of a query.
 pub(super) fn fold_decided(operator: &mut RelationalOperator) {
@@ -27,14 +27,6 @@ pub(super) fn fold_decided(operator: &mut RelationalOperator) {
     }
     operator.expressions_mut().into_iter().for_each(fold_expression);
     operator.inputs_mut().for_each(fold_decided);
-    if let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true } = operator
-        && keys.is_empty()
-        && aggregates.is_empty()
-        && !input.any_expression(&may_fail_at_once)
-    {
-        // HAVING without aggregates is about one row, whatever rows there are.
-        **input = RelationalOperator::SingleRow;
-    }
 }
 
 fn fold_expression(expression: &mut ScalarExpression) {
@@ -135,51 +127,6 @@ fn decided_junction(operands: &[ScalarExpression], decisive: bool) -> Option<Sql
         (false, true) => Some(SqlValue::Null),
         (false, false) => Some(SqlValue::Boolean(!decisive)),
     }
-}
-
-/// Returns the value of a constant; any cast of null is null.
-fn constant_of(mut expression: &ScalarExpression) -> Option<&SqlValue> {
-    let mut is_cast = false;
-    while let ScalarKind::Cast { operand, .. } = &expression.kind {
-        (expression, is_cast) = (operand, true);
-    }
-    match &expression.kind {
-        ScalarKind::Constant(ConstantValue(value)) if !is_cast || value.is_null() => Some(value),
-        _ => None,
-    }
-}
-
-/// Whether an expression, or a part of it, is computed as soon as names and types are known, and
-/// may fail then.
-fn may_fail_at_once(expression: &ScalarExpression) -> bool {
-    let mut fails = false;
-    let is_known = find_failing_part(expression, &mut fails);
-    fails || is_known && is_failing(expression)
-}
-
-/// Notes whether a part of an expression that is as large as it can be may fail at once; returns
-/// whether all of the expression is computed at once.
-fn find_failing_part(expression: &ScalarExpression, fails: &mut bool) -> bool {
-    let is_own = !matches!(
-        expression.kind,
-        ScalarKind::Column(_)
-            | ScalarKind::Subquery(_)
-            | ScalarKind::Parameter(_)
-            | ScalarKind::Once(_)
-            | ScalarKind::Call { .. }
-    );
-    let parts = expression.children().map(|child| (child, find_failing_part(child, fails)));
-    let parts: Vec<_> = parts.collect();
-    let is_known = is_own && parts.iter().all(|(_, is_known)| *is_known);
-    if !is_known {
-        let mut known = parts.into_iter().filter(|(_, is_known)| *is_known);
-        *fails |= known.any(|(part, _)| is_failing(part));
-    }
-    is_known
-}
-
-fn is_failing(part: &ScalarExpression) -> bool {
-    constant_of(part).is_none() && !is_total(part)
 }
 
 fn is_strict(function: u32) -> bool {

@@ -1,21 +1,28 @@
-//! Leaves out joins of whose other side nothing is read, if they hand on each row of one side once:
-//! outer ones, if a row has one partner at most, and those that only say whether it has some.
+//! Leaves out what nothing is read of:
+//!
+//! 1. joins that hand on each row of one side once: outer ones, if a row has one partner at most,
+//!    and those that only say whether it has some;
+//! 2. rows of aggregates without groups, which have one row whatever they read.
 //!
 //! ```text
 //! select a.x from a left join b on a.y = b.id      select a.x from a      id is the key of b
 //! select a.x from a where a.y in (...) or true     select a.x from a
+//! select a.x from a, (select sum(y) from b) c      select a.x from a
 //! ```
 //!
-//! What a condition or the other side would fail with is not met then, as in PostgreSQL.
+//! What a condition or the other side would fail with is not met then, as in PostgreSQL. Errors of
+//! constants are: it computes them when it plans the query.
 
 use std::collections::HashSet;
 
-use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression};
+use crate::algebra::{
+    AggregateColumn, ColumnId, JoinVariant, RelationalOperator, ScalarExpression,
+};
 use crate::control;
-use crate::properties::has_one_partner_at_most;
+use crate::properties::{has_one_partner_at_most, may_fail_at_once};
 
-/// Leaves joins out of a plan of whose columns `outputs` are read.
-pub(super) fn remove_unread_joins(root: &mut RelationalOperator, outputs: &[ColumnId]) {
+/// Leaves out parts of a plan of whose columns `outputs` are read.
+pub(super) fn remove_unread_parts(root: &mut RelationalOperator, outputs: &[ColumnId]) {
     remove(root, outputs.iter().copied().collect());
 }
 
@@ -25,6 +32,10 @@ fn remove(operator: &mut RelationalOperator, wanted: HashSet<ColumnId>) {
     }
     while let Some(kept) = kept_side(operator, &wanted) {
         *operator = kept;
+    }
+    if is_unread_row(operator, &wanted) {
+        *operator = RelationalOperator::SingleRow;
+        return;
     }
     let mut below = wanted;
     match operator {
@@ -49,6 +60,19 @@ fn remove(operator: &mut RelationalOperator, wanted: HashSet<ColumnId>) {
 fn add_own(operator: &RelationalOperator, wanted: &mut HashSet<ColumnId>) {
     operator.expressions().into_iter().for_each(|one| one.collect_columns(wanted));
     wanted.extend(operator.input_keys());
+}
+
+/// Whether an operator has one row, of which nothing is read.
+fn is_unread_row(operator: &RelationalOperator, wanted: &HashSet<ColumnId>) -> bool {
+    let RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true } = operator
+    else {
+        return false;
+    };
+    let is_unread = |one: &AggregateColumn| {
+        let mut expressions = one.call.expressions().into_iter();
+        !wanted.contains(&one.column) && !expressions.any(ScalarExpression::is_volatile)
+    };
+    keys.is_empty() && aggregates.iter().all(is_unread) && !input.any_expression(&may_fail_at_once)
 }
 
 /// Returns the side that a join can be replaced by.
