@@ -229,3 +229,25 @@ fn rows_below_aggregates_that_are_not_read_are_not_made() {
         check_divided_by_zero(&database, &sql);
     }
 }
+
+/// It answered 22012, 2026-11-28: a condition without columns is computed behind those in front.
+#[test]
+fn condition_without_columns_is_computed_behind_another_one() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let first = ["1 = (select 2)", "exists (select 1 from t where id < 0)"];
+    let second = [
+        "exists (select 1 from t v where 1 / (v.id - v.id) = 1)",
+        "1 in (select 1 / (v.id - v.id) from t v)",
+        "(select id from t) = 1",
+    ];
+    for (first, second) in first.iter().flat_map(|first| second.iter().map(move |one| (first, one)))
+    {
+        let sql = format!("select count(*) from t where {first} and {second}");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["0".to_owned()]]), "{sql}");
+    }
+    for second in &second[..2] {
+        let first = "not exists (select 1 from t where id < 0)";
+        let sql = format!("select count(*) from t where {first} and {second}");
+        check_divided_by_zero(&database, &sql);
+    }
+}

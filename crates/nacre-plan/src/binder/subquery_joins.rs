@@ -104,6 +104,14 @@ impl Binder<'_> {
         split_conjunction(condition, &mut conjuncts);
         let (others, plain): (Vec<_>, Vec<_>) = conjuncts.into_iter().partition(has_subquery);
         let mut joins = SubqueryJoins::new(with_filter(root, plain));
+        let (first, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_gate);
+        let others = if first.len() > 1 && first.iter().any(asks_fallible_query) {
+            let gate = self.gate_of(first)?;
+            joins.join(JoinVariant::Semi, gate, None);
+            others
+        } else {
+            first.into_iter().chain(others).collect()
+        };
         let (mut rest, mut reducers) = (Vec::new(), Vec::new());
         for conjunct in others {
             match LateReducer::of(&conjunct) {
@@ -130,6 +138,26 @@ impl Binder<'_> {
             joins.join(variant, query.root, condition);
         }
         Ok(joins.root)
+    }
+
+    /// Returns a row if conditions are true that are the same for all rows. One that may fail is
+    /// computed if those in front of it are true.
+    fn gate_of(
+        &mut self,
+        conditions: Vec<ScalarExpression>,
+    ) -> Result<RelationalOperator, BindError> {
+        let mut joins = SubqueryJoins::new(RelationalOperator::SingleRow);
+        let (mut first, mut gates) = (Vec::new(), Vec::new());
+        for mut condition in conditions {
+            let may_fail = asks_fallible_query(&condition);
+            self.join_within(&mut condition, true, &mut joins)?;
+            if may_fail {
+                gates.push(behind(condition, conjunction(first.clone())));
+            } else {
+                first.push(condition);
+            }
+        }
+        Ok(with_filter(joins.root, first.into_iter().chain(gates).collect()))
     }
 
     /// Joins a query that is a whole condition, or its opposite; returns other conditions.
@@ -578,6 +606,13 @@ impl SubqueryJoins {
         condition: Option<ScalarExpression>,
     ) {
         let left = std::mem::replace(&mut self.root, RelationalOperator::SingleRow);
+        if left == RelationalOperator::SingleRow
+            && variant == JoinVariant::Inner
+            && condition.is_none()
+        {
+            self.root = right;
+            return;
+        }
         let (left, right) = (Box::new(left), Box::new(right));
         self.root = RelationalOperator::Join { variant, left, right, condition };
     }
@@ -592,6 +627,43 @@ pub(super) fn may_find_more(operator: &RelationalOperator) -> bool {
 /// Whether a query is within an expression.
 pub(super) fn has_subquery(expression: &ScalarExpression) -> bool {
     expression.any(&|one| matches!(one.kind, ScalarKind::Subquery(_)))
+}
+
+/// Whether a condition is the same for all rows.
+fn is_gate(condition: &ScalarExpression) -> bool {
+    fn collect_made(expression: &ScalarExpression, into: &mut HashSet<ColumnId>) {
+        if let ScalarKind::Subquery(subquery) = &expression.kind {
+            subquery.root.collect_made_columns(into);
+        }
+        expression.children().for_each(|child| collect_made(child, into));
+    }
+    let (mut used, mut made) = (HashSet::new(), HashSet::new());
+    condition.collect_columns(&mut used);
+    collect_made(condition, &mut made);
+    used.is_subset(&made) && !condition.is_volatile()
+}
+
+/// Returns a condition that is computed where another one is true.
+fn behind(condition: ScalarExpression, first: Option<ScalarExpression>) -> ScalarExpression {
+    let Some(first) = first else { return condition };
+    let (sql_type, range) = (condition.sql_type, condition.range);
+    let arms = vec![CaseArm { condition: first, result: condition }];
+    ScalarExpression::new(ScalarKind::Case { arms, otherwise: None }, sql_type, range)
+}
+
+/// Whether a query within an expression may fail, or have several rows where one is its value.
+fn asks_fallible_query(expression: &ScalarExpression) -> bool {
+    expression.any(&|one| match &one.kind {
+        ScalarKind::Subquery(subquery) => {
+            let has_other_rows = match &subquery.form {
+                SubqueryForm::Exists => false,
+                SubqueryForm::Scalar(_) => !has_one_row_at_most(&subquery.root),
+                SubqueryForm::Any(test) => !never_fails(test),
+            };
+            has_other_rows || !query_never_fails(&subquery.root)
+        }
+        _ => false,
+    })
 }
 
 /// Returns the aggregate that has the only value of a type.

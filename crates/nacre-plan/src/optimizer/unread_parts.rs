@@ -2,7 +2,8 @@
 //!
 //! 1. joins that hand on each row of one side once: outer ones, if a row has one partner at most,
 //!    and those that only say whether it has some;
-//! 2. rows of aggregates without groups, which have one row whatever they read.
+//! 2. columns that are computed;
+//! 3. rows of aggregates without groups, which have one row whatever they read.
 //!
 //! ```text
 //! select a.x from a left join b on a.y = b.id      select a.x from a      id is the key of b
@@ -37,12 +38,11 @@ fn remove(operator: &mut RelationalOperator, wanted: HashSet<ColumnId>) {
         *operator = RelationalOperator::SingleRow;
         return;
     }
-    let mut below = wanted;
+    let mut below = wanted.clone();
     match operator {
         RelationalOperator::Compute { columns, .. } => {
-            let read = columns.iter().filter(|one| below.contains(&one.column));
-            let read: Vec<&ScalarExpression> = read.map(|one| &one.value).collect();
-            read.into_iter().for_each(|value| value.collect_columns(&mut below));
+            columns.retain(|one| wanted.contains(&one.column) || one.value.is_volatile());
+            columns.iter().for_each(|one| one.value.collect_columns(&mut below));
         }
         RelationalOperator::Join { right, .. } => {
             // What a dependent side reads of the other one.
