@@ -251,3 +251,15 @@ fn condition_without_columns_is_computed_behind_another_one() {
         check_divided_by_zero(&database, &sql);
     }
 }
+
+/// It answered 22012, 2026-11-28: a cast of a constant that does not fail is nothing in the way of
+/// null.
+#[test]
+fn null_decides_beside_constants_that_do_not_fail() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for zero in ["0::smallint", "(-0)::smallint", "+(0::bigint)::integer"] {
+        let sql = format!("select count((id % {zero}) % (id * (null::integer % 1))) from t");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["0".to_owned()]]), "{sql}");
+        check_divided_by_zero(&database, &format!("select (id % {zero}) % (id * 1) from t"));
+    }
+}

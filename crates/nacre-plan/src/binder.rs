@@ -66,7 +66,7 @@ use sharing::{CommonUses, WithPlace};
 use subqueries::WithQuery;
 use windows::WrittenWindow;
 
-use crate::algebra::{AggregateColumn, CommonQuery, QueryColumns, QueryPlan};
+use crate::algebra::{AggregateColumn, ColumnId, CommonQuery, QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
 use crate::error::BindError;
 
@@ -130,6 +130,8 @@ pub(crate) struct Binder<'a> {
     view: Option<Rc<(String, String)>>,
     /// Whether the present SELECT has LIMIT or OFFSET.
     has_limit: bool,
+    /// Columns that names have meant, in the order of the text.
+    named_columns: Vec<ColumnId>,
     /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
     windows: Vec<WrittenWindow>,
 }
@@ -205,6 +207,7 @@ fn bind_sharing(
         is_set_operand: false,
         view: None,
         has_limit: false,
+        named_columns: Vec::new(),
         windows: Vec::new(),
     };
     let bound = binder.bind_query(query);

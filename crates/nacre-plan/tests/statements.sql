@@ -955,3 +955,8 @@ select a from t tablesample system (10) repeatable ('x')
 select x from v1 tablesample system (10)
 select a from (select 1 as a) s tablesample system (10)
 with w as (select 1 as a) select a from w tablesample system (10)
+select 1 from t where 1 = (select 1 from t x having bool_and((select t.a = 1 from t y)))
+select 1 from t where 1 = (select 1 from t x having bool_and((select exists (select t.a) from t y)))
+select 1 from t where 1 = (select 1 from t x having bool_and((select exists (select 1 from (select t.a) z) from t y)))
+select (select max((select exists (select t.a) from t y limit 1)::integer) from t x) from t
+select count(1 in (select a from t x)), count(t.a in (select x.a from t x)) from t

@@ -103,7 +103,7 @@ pub(crate) fn excuse(
         AnswerDifference::Rows if has_other_rows(&text, answers.theirs, session) => {
             Some("PostgreSQL has other rows with another plan")
         }
-        AnswerDifference::Rows if has_constant_key(&text, session) => {
+        AnswerDifference::Rows | AnswerDifference::Order if has_constant_key(&text, session) => {
             Some("PostgreSQL has a constant for a key of grouping sets")
         }
         AnswerDifference::Rows

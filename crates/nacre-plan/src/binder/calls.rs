@@ -46,6 +46,8 @@ pub(super) struct OrderedCall {
     pub(super) chosen: ChosenFunction,
     pub(super) order_by: Vec<BoundSortKey>,
     pub(super) is_distinct: bool,
+    /// How many columns had been named in front of it.
+    pub(super) named_before: usize,
 }
 
 impl Binder<'_> {
@@ -63,6 +65,7 @@ impl Binder<'_> {
         if !call.within_group.is_empty() {
             return self.bind_ordered_set(call, name, place, range);
         }
+        let named_before = self.named_columns.len();
         let (quantifier, items) = match &call.arguments {
             CallArguments::Star => (SetQuantifier::Unspecified, &[][..]),
             CallArguments::List { is_variadic: true, .. } => {
@@ -97,7 +100,7 @@ impl Binder<'_> {
                 }
                 let order_by =
                     self.bind_inner_order(call, &written, &chosen, is_distinct, place)?;
-                let ordered = OrderedCall { chosen, order_by, is_distinct };
+                let ordered = OrderedCall { chosen, order_by, is_distinct, named_before };
                 self.bind_aggregate(call, ordered, place, range)
             }
             FunctionKind::Function
@@ -290,16 +293,21 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let filter = self.bind_call_filter(call, place)?;
-        let OrderedCall { chosen, order_by, is_distinct } = ordered;
+        let OrderedCall { chosen, order_by, is_distinct, named_before } = ordered;
         let ChosenFunction { entry: function, arguments, result } = chosen;
         let keys = || order_by.iter().map(|key| &key.value);
         if filter.is_some() && arguments.iter().chain(keys()).any(has_subquery) {
             return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
         }
-        let mut columns = HashSet::new();
+        // Also those that queries within the arguments have no use for.
+        let mut columns: HashSet<ColumnId> =
+            self.named_columns[named_before..].iter().copied().collect();
         let all = arguments.iter().chain(keys()).chain(&filter);
         all.for_each(|one| one.collect_columns(&mut columns));
         let is_own = columns.iter().any(|column| place.scope.has_column(*column));
+        if !is_own {
+            columns.retain(|column| self.is_outer_column(*column));
+        }
         let call = BoundAggregate { function, arguments, is_distinct, order_by, filter, result };
         if !columns.is_empty() && !is_own {
             return self.note_outer_aggregate(call, &columns, range);

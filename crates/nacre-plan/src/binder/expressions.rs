@@ -241,6 +241,19 @@ impl Binder<'_> {
     /// Binds `column` and `table.column`: of this query, else of the innermost query around it that
     /// has it.
     pub(super) fn bind_column(
+        &mut self,
+        path: &ColumnPath,
+        scope: &Scope,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let found = self.find_column(path, scope, range);
+        if let Ok(ScalarExpression { kind: ScalarKind::Column(column), .. }) = &found {
+            self.named_columns.push(*column);
+        }
+        found
+    }
+
+    fn find_column(
         &self,
         path: &ColumnPath,
         scope: &Scope,

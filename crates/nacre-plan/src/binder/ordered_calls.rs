@@ -77,6 +77,7 @@ impl Binder<'_> {
         let CallArguments::List { quantifier, items, is_variadic } = &call.arguments else {
             return Err(BindError::not_supported("ordered sets of `*`", range));
         };
+        let named_before = self.named_columns.len();
         let is_named = items.iter().any(|item| item.name.is_some());
         if *quantifier == SetQuantifier::Distinct || *is_variadic || is_named {
             return Err(BindError::not_supported("this form of an ordered set", range));
@@ -121,7 +122,7 @@ impl Binder<'_> {
         }
         self.bind_aggregate(
             call,
-            OrderedCall { chosen, order_by, is_distinct: false },
+            OrderedCall { chosen, order_by, is_distinct: false, named_before },
             place,
             range,
         )
