@@ -263,3 +263,18 @@ fn null_decides_beside_constants_that_do_not_fail() {
         check_divided_by_zero(&database, &format!("select (id % {zero}) % (id * 1) from t"));
     }
 }
+
+/// It ended with XX000, 2026-11-28: windows are computed before queries look for their values.
+#[test]
+fn queries_look_for_values_of_windows() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for (value, wanted) in [
+        ("row_number() over (order by id) in (select id from t v where id < 4)", 3),
+        ("row_number() over (order by id) not in (select id from t v where id < 4)", 47),
+        ("sum((select count(*) from t v where v.id = t.id)) over () = all (select 50)", 50),
+        ("exists (select 1 from t v where v.id = t.id) and count(*) over () > any (select 1)", 50),
+    ] {
+        let sql = format!("select count(*) from (select {value} as found from t) q where found");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec![wanted.to_string()]]), "{sql}");
+    }
+}

@@ -960,3 +960,4 @@ select 1 from t where 1 = (select 1 from t x having bool_and((select exists (sel
 select 1 from t where 1 = (select 1 from t x having bool_and((select exists (select 1 from (select t.a) z) from t y)))
 select (select max((select exists (select t.a) from t y limit 1)::integer) from t x) from t
 select count(1 in (select a from t x)), count(t.a in (select x.a from t x)) from t
+select rank() over (order by a) in (select a from t x) from t

@@ -346,7 +346,8 @@ fn aggregate_node(node: AggregateNode) -> PlanNode {
 /// Groups by sets. If one has all keys, as of ROLLUP and CUBE, rows are grouped by it, and these
 /// fewer ones by the sets.
 fn grouping_node(node: GroupingSetsNode) -> PlanNode {
-    let is_mergeable = |call: &AggregateCall| !call.function.is_distinct();
+    // Of rows that are collected all would be handed on, and what stands for them is not merged.
+    let is_mergeable = |call: &AggregateCall| !call.function.is_distinct() && call.fold.is_none();
     let has_finest = node.sets.iter().any(|set| set.len() == node.keys.len());
     if node.sets.len() < 2 || !has_finest || !node.aggregates.iter().all(is_mergeable) {
         return PlanNode::GroupingSets(Box::new(node));

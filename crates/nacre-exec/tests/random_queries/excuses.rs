@@ -6,7 +6,8 @@
 //!    that is computed for all rows of the items that it reads: PostgreSQL evaluates conditions of
 //!    one item before it finds that the others have no partners for its rows, and a query without
 //!    outer columns before it finds that no row needs it.
-//!    It evaluates the cheaper one of two conditions first, whichever is written first.
+//!    It evaluates the cheaper one of two conditions first, whichever is written first, and all
+//!    values of two rows that it compares, also beside null.
 //! 3. PostgreSQL fails when it plans a query over another one: it puts constants of queries in FROM
 //!    into the expressions around them and computes these, whether or not a row reaches them.
 //! 4. We fail, and have PostgreSQL's rows without an outer join: PostgreSQL leaves out one of which
@@ -83,7 +84,7 @@ pub(crate) fn excuse(
         }
         AnswerDifference::OurError
             if has_several_sources(query)
-                && (has_no_rows(answers.theirs) || text.contains(") union (")) =>
+                && (has_no_rows(answers.theirs) || has_set_operation(&text)) =>
         {
             let mut run = |sql: &str| session.answer(sql);
             let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
@@ -93,6 +94,12 @@ pub(crate) fn excuse(
             let mut run = |sql: &str| session.answer(sql);
             let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
             fails.then_some("PostgreSQL computes arguments of windows for rows of frames")
+        }
+        AnswerDifference::OurError if text.contains(" and ") || text.contains("case ") => {
+            let is_value = |part: &QueryTree| matches!(part, QueryTree::Value(..));
+            let mut run = |sql: &str| session.answer(sql);
+            let fails = fails_apart(query, answers.ours, &is_value, &mut run);
+            fails.then_some("PostgreSQL begins with another condition")
         }
         AnswerDifference::OurError if has_several_rows(answers.ours) => {
             let is_query = |part: &QueryTree| matches!(part, QueryTree::Query(..));
@@ -128,6 +135,9 @@ fn fails_in_part(
     let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) = match has_several_sources(query) {
         true => ("PostgreSQL evaluates for rows without partners", &|_| true),
         false if text.contains(" and ") => ("PostgreSQL begins with another condition", &|_| true),
+        false if [") < (", ") <= (", ") > (", ") >= ("].iter().any(|one| text.contains(one)) => {
+            ("PostgreSQL computes values of rows beside null", &|_| true)
+        }
         false if text.contains(" over (") => {
             ("PostgreSQL computes keys of windows that are not read", &is_key)
         }
@@ -247,6 +257,10 @@ fn without_decided_columns(text: &str) -> String {
 /// Whether a query as an expression had more than one row.
 fn has_several_rows(answer: &QueryAnswer) -> bool {
     matches!(answer, QueryAnswer::Error { state, .. } if state == "21000")
+}
+
+fn has_set_operation(text: &str) -> bool {
+    [") union (", ") except (", ") intersect ("].iter().any(|one| text.contains(one))
 }
 
 fn has_no_rows(answer: &QueryAnswer) -> bool {

@@ -113,6 +113,10 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
+        // Queries that look for values of windows.
+        let values = targets.iter_mut().map(|target| &mut target.value);
+        let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+        root = self.join_subqueries(root, values.collect())?;
         root = self.expand_outputs((core, query), root, &mut targets, &mut order)?;
         let order = SelectOrder { items: order, first_keys };
         self.finish_select(core, query, root, targets, order, &scope)

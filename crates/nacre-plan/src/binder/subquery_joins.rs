@@ -40,6 +40,7 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::folding::decided_value;
 use super::pair_queries::{PairQuery, ask_for_parts};
+use super::windows::find_window;
 use super::{Binder, COLUMNS_MAX};
 use crate::algebra::conjuncts::{
     conjunction, has_columns, split_conjunction, with_computed, with_filter,
@@ -70,7 +71,7 @@ pub(super) struct SubqueryJoins {
 
 impl Binder<'_> {
     /// Joins the queries within `expressions` to the rows of `root`, and has the expressions name
-    /// the columns of these joins.
+    /// the columns of these joins; not those that look for values of window functions.
     ///
     /// # Errors
     /// 0A000 for a query that may fail.
@@ -225,6 +226,10 @@ impl Binder<'_> {
             self.join_within(child, is_guarded || (guards && index > 0), joins)?;
         }
         let ScalarKind::Subquery(subquery) = &expression.kind else { return Ok(()) };
+        if expression.children().any(|test| find_window(test).is_some()) {
+            // It is joined once these are computed.
+            return Ok(());
+        }
         let known = joins.known.iter().find(|(known, _)| *known == **subquery);
         expression.kind = match known {
             Some((_, kind)) => kind.clone(),

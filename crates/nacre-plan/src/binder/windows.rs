@@ -111,7 +111,7 @@ fn not_allowed(clause: &str, range: SourceRange) -> BindError {
     BindError::new("42P20", message, range)
 }
 
-fn find_window(expression: &ScalarExpression) -> Option<&ScalarExpression> {
+pub(super) fn find_window(expression: &ScalarExpression) -> Option<&ScalarExpression> {
     match expression.kind {
         ScalarKind::Window { .. } => Some(expression),
         _ => expression.children().find_map(find_window),
