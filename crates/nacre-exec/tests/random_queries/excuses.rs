@@ -337,9 +337,18 @@ impl NamedItem {
         let is_alias = "tqwvaglk".contains(letter)
             && !number.is_empty()
             && number.bytes().all(|byte| byte.is_ascii_digit())
-            && head.len() > alias.len();
+            && is_one_source(&head[..head.len() - alias.len()]);
         is_alias.then(|| Self { alias: alias.to_owned(), text: text.clone() })
     }
+}
+
+/// Whether a text is a table, a call or something in parentheses, and no list or join of such.
+fn is_one_source(text: &str) -> bool {
+    let text = text.trim_end();
+    let rest = text.strip_prefix("lateral ").unwrap_or(text);
+    let rest = rest.trim_start_matches(|one: char| one.is_ascii_alphanumeric() || one == '_');
+    let is_whole = |inner: &str| opening(inner) == Some(0);
+    !text.is_empty() && (rest.is_empty() || rest.strip_suffix(')').is_some_and(is_whole))
 }
 
 /// Returns where the parenthesis is that a text leaves open.
@@ -499,4 +508,18 @@ fn sides_of(part: &QueryTree, sides: &mut Vec<QueryTree>) {
 fn visit(part: &QueryTree, each: &mut dyn FnMut(&QueryTree)) {
     each(part);
     part.children().iter().for_each(|child| visit(child, each));
+}
+
+#[test]
+fn items_are_told_from_lists() {
+    for (text, is_item) in [
+        ("v t1", true),
+        ("generate_series(0, (7)) g6(c1)", true),
+        ("(values (1), (2)) v2(c1)", true),
+        ("(select 1 from t t1) q1(c1), (values (1)) v2(c1)", false),
+        ("v t1 cross join w t2", false),
+        ("(v t1 cross join w t2)", false),
+    ] {
+        assert_eq!(NamedItem::of(&QueryTree::from(text)).is_some(), is_item, "{text}");
+    }
 }
