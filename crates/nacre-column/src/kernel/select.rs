@@ -602,8 +602,12 @@ fn strings(
     }
 }
 
+/// Returns a string that values are compared with. An empty vector points to no memory, and processors
+/// take long to find that a comparison reads none of it; an empty string here does.
 fn bytes<'c>(block: &Block<'_>, constant: &'c Constant) -> Result<&'c [u8], BlockError> {
+    static BYTE: u8 = 0;
     match constant {
+        Constant::Bytes(value) if value.is_empty() => Ok(&std::slice::from_ref(&BYTE)[..0]),
         Constant::Bytes(value) => Ok(value),
         _ => Err(wrong_constant(block, constant)),
     }
