@@ -278,3 +278,13 @@ fn queries_look_for_values_of_windows() {
         assert_eq!(database.run_optimized(&sql), Ok(vec![vec![wanted.to_string()]]), "{sql}");
     }
 }
+
+/// It answered 22012, 2026-11-28: COALESCE of a cast constant asks for nothing else.
+#[test]
+fn nothing_is_asked_for_behind_a_cast_constant() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let query = "(select 'b'::char(3) from t v where v.id - 1 / 0 > 1)";
+    let sql = format!("select count(coalesce('a'::char(3), {query})) from t");
+    assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".to_owned()]]), "{sql}");
+    check_divided_by_zero(&database, &format!("select coalesce(null::char(3), {query}) from t"));
+}

@@ -40,7 +40,7 @@ const DATE_FIELDS: [&str; 12] = [
 ];
 
 /// Casts by a function that have a value for every one of the source.
-const WIDENING_CASTS: [(TypeOid, TypeOid); 14] = [
+const WIDENING_CASTS: [(TypeOid, TypeOid); 16] = [
     (TypeOid::INT2, TypeOid::INT4),
     (TypeOid::INT2, TypeOid::INT8),
     (TypeOid::INT2, TypeOid::NUMERIC),
@@ -48,8 +48,10 @@ const WIDENING_CASTS: [(TypeOid, TypeOid); 14] = [
     (TypeOid::INT2, TypeOid::FLOAT8),
     (TypeOid::INT4, TypeOid::INT8),
     (TypeOid::INT4, TypeOid::NUMERIC),
+    (TypeOid::INT4, TypeOid::FLOAT4),
     (TypeOid::INT4, TypeOid::FLOAT8),
     (TypeOid::INT8, TypeOid::NUMERIC),
+    (TypeOid::INT8, TypeOid::FLOAT4),
     (TypeOid::INT8, TypeOid::FLOAT8),
     (TypeOid::FLOAT4, TypeOid::FLOAT8),
     (TypeOid::BPCHAR, TypeOid::TEXT),

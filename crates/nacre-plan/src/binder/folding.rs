@@ -35,7 +35,8 @@ fn fold_expression(expression: &mut ScalarExpression) {
     }
     expression.children_mut().for_each(fold_expression);
     fold_case(expression);
-    if let Some(value) = decided_value(expression).or_else(|| first_value(expression)) {
+    fold_coalesce(expression);
+    if let Some(value) = decided_value(expression) {
         expression.kind = ScalarKind::Constant(ConstantValue(value));
     }
 }
@@ -66,15 +67,22 @@ fn is_true(value: &SqlValue) -> bool {
     *value == SqlValue::Boolean(true)
 }
 
-/// Returns the value of COALESCE of a constant and what is not reached.
-fn first_value(expression: &ScalarExpression) -> Option<SqlValue> {
-    let ScalarKind::Coalesce(all) = &expression.kind else { return None };
-    let first = all.iter().find(|one| constant_of(one) != Some(&SqlValue::Null))?;
-    match &first.kind {
-        ScalarKind::Constant(ConstantValue(value)) if first.sql_type == expression.sql_type => {
-            Some(value.clone())
-        }
-        _ => None,
+/// Takes what COALESCE does not reach away.
+fn fold_coalesce(expression: &mut ScalarExpression) {
+    let ScalarKind::Coalesce(all) = &mut expression.kind else { return };
+    let first = all.iter().position(|one| constant_of(one) != Some(&SqlValue::Null));
+    let Some(first) = first.map(|index| &mut all[index]) else { return };
+    if is_known(first) && first.sql_type == expression.sql_type {
+        expression.kind = std::mem::replace(&mut first.kind, ScalarKind::Or(Vec::new()));
+    }
+}
+
+/// Whether an expression is a constant that is not null, or a cast of one.
+fn is_known(expression: &ScalarExpression) -> bool {
+    match &expression.kind {
+        ScalarKind::Constant(ConstantValue(value)) => !value.is_null(),
+        ScalarKind::Cast { operand, .. } => is_known(operand),
+        _ => false,
     }
 }
 
