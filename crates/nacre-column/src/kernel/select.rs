@@ -602,8 +602,8 @@ fn strings(
     }
 }
 
-/// Returns a string that values are compared with. An empty vector points to no memory, and processors
-/// take long to find that a comparison reads none of it; an empty string here does.
+/// Returns a string that values are compared with. An empty vector points to no memory, and
+/// processors take long to find that a comparison reads none of it: an empty string has some here.
 fn bytes<'c>(block: &Block<'_>, constant: &'c Constant) -> Result<&'c [u8], BlockError> {
     static BYTE: u8 = 0;
     match constant {

@@ -159,8 +159,8 @@ struct PatternPieces {
 
 impl PatternPieces {
     fn matches(&self, text: &[u8]) -> bool {
-        // Nothing is compared with empty pieces, which most patterns begin or end with: those have no
-        // memory, and processors take long to find that a comparison reads none of it.
+        // Nothing is compared with empty pieces, which most patterns begin or end with: those have
+        // no memory, and processors take long to find that a comparison reads none of it.
         let begins = self.first.is_empty() || text.starts_with(&self.first);
         let mut rest = if begins { &text[self.first.len()..] } else { return false };
         for piece in &self.inner {

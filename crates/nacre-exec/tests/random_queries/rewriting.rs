@@ -4,7 +4,7 @@
 //! |---|---|---|---|
 //! | PostgreSQL fails | `with ties` | `only` | it has our rows: its plan of min and max has ties |
 //! | PostgreSQL fails | `having null`, `false` | `having true` | we fail: it computes all groups |
-//! | PostgreSQL fails | `exists (select x from` | `exists (select 1 from` | it has our rows: it computes outputs of groups |
+//! | PostgreSQL fails | `exists (select x` | `exists (select 1` | it has our rows: it computes x |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true`, `having (x)` | without | it fails: it reads no rows for HAVING |
 //! | we fail | `order by 1 limit 1` | without LIMIT | it fails: it does not sort by constants |
