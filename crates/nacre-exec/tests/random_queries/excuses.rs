@@ -25,7 +25,9 @@
 //!
 //! 8. We fail, and PostgreSQL, too, for such a part of a query with windows: it computes arguments
 //!    of windows for the rows that a frame asks for.
-//!    PostgreSQL fails for a key of a window that no value is read of, and so do we apart.
+//!    PostgreSQL fails for a value that nothing reads, as a key of a window, and so do we apart.
+//!    We fail for a constant, and so does PostgreSQL apart: it computes no constants that others
+//!    decide, and finds that no row needs one when it plans.
 //! 9. It has other rows with another plan: they are not determined.
 //!    It does not replace a key of grouping sets by null whose value it knows when it plans.
 //!    Two windows may have rows that are equal in all keys in different orders.
@@ -76,39 +78,7 @@ pub(crate) fn excuse(
             }
             None => fails_in_part(query, answers, database, session),
         },
-        AnswerDifference::OurError if answers_without_join(query, answers, database) => {
-            Some("PostgreSQL leaves an outer join out")
-        }
-        AnswerDifference::OurError if fails_with_a_plan(&text, answers.ours, session) => {
-            Some("PostgreSQL fails with another plan")
-        }
-        AnswerDifference::OurError
-            if has_several_sources(query)
-                && (has_no_rows(answers.theirs) || may_have_empty_side(&text)) =>
-        {
-            let mut run = |sql: &str| session.answer(sql);
-            let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
-            fails.then_some("PostgreSQL finds before that there are no rows")
-        }
-        AnswerDifference::OurError if text.contains(" over (") => {
-            let mut run = |sql: &str| session.answer(sql);
-            let fails = fails_apart(query, answers.ours, &|_| true, &mut run);
-            fails.then_some("PostgreSQL computes arguments of windows for rows of frames")
-        }
-        AnswerDifference::OurError
-            if [" and ", " or ", "case "].iter().any(|one| text.contains(one)) =>
-        {
-            let is_value = |part: &QueryTree| matches!(part, QueryTree::Value(..));
-            let mut run = |sql: &str| session.answer(sql);
-            let fails = fails_apart(query, answers.ours, &is_value, &mut run);
-            fails.then_some("PostgreSQL begins with another condition")
-        }
-        AnswerDifference::OurError if has_several_rows(answers.ours) => {
-            let is_query = |part: &QueryTree| matches!(part, QueryTree::Query(..));
-            let mut run = |sql: &str| session.answer(sql);
-            let fails = fails_apart(query, answers.ours, &is_query, &mut run);
-            fails.then_some("PostgreSQL needs no value of a query of several rows")
-        }
+        AnswerDifference::OurError => our_error_reason(query, answers, database, session),
         AnswerDifference::Rows if has_other_rows(&text, answers.theirs, session) => {
             Some("PostgreSQL has other rows with another plan")
         }
@@ -124,6 +94,49 @@ pub(crate) fn excuse(
     }
 }
 
+/// Returns why we fail alone: without an outer join or with another plan there is no difference, or
+/// a part of the query that PostgreSQL may leave out fails there, too.
+fn our_error_reason(
+    query: &QueryTree,
+    answers: &AnswerPair<'_>,
+    database: &RandomDatabase,
+    session: &mut PostgresSession,
+) -> Option<&'static str> {
+    let text = query.text();
+    if answers_without_join(query, answers, database) {
+        return Some("PostgreSQL leaves an outer join out");
+    }
+    if fails_with_a_plan(&text, answers.ours, session) {
+        return Some("PostgreSQL fails with another plan");
+    }
+    let is_value = |part: &QueryTree| matches!(part, QueryTree::Value(..));
+    let is_query = |part: &QueryTree| matches!(part, QueryTree::Query(..));
+    let is_constant = |part: &QueryTree| is_value(part) && !has_names(&part.text());
+    let finds_no_rows =
+        has_several_sources(query) && (has_no_rows(answers.theirs) || may_have_empty_side(&text));
+    let has_conditions = [" and ", " or ", "case "].iter().any(|one| text.contains(one));
+    let reasons: [(bool, &dyn Fn(&QueryTree) -> bool, &'static str); 5] = [
+        (finds_no_rows, &|_| true, "PostgreSQL finds before that there are no rows"),
+        (
+            text.contains(" over ("),
+            &|_| true,
+            "PostgreSQL computes arguments of windows for rows of frames",
+        ),
+        (has_conditions, &is_value, "PostgreSQL begins with another condition"),
+        (
+            has_several_rows(answers.ours),
+            &is_query,
+            "PostgreSQL needs no value of a query of several rows",
+        ),
+        (true, &is_constant, "PostgreSQL needs no value of a constant"),
+    ];
+    let mut run = |sql: &str| session.answer(sql);
+    let mut possible = reasons.iter().filter(|(is_possible, ..)| *is_possible);
+    let found =
+        possible.find(|(_, is_wanted, _)| fails_apart(query, answers.ours, is_wanted, &mut run));
+    found.map(|(.., reason)| *reason)
+}
+
 /// Returns why PostgreSQL fails with all plans, if a part of the query fails here, too; or there,
 /// if it is not supported here.
 fn fails_in_part(
@@ -133,23 +146,19 @@ fn fails_in_part(
     session: &mut PostgresSession,
 ) -> Option<&'static str> {
     let text = query.text();
-    let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
-    let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) = match has_several_sources(query) {
-        true => ("PostgreSQL evaluates for rows without partners", &|_| true),
-        false if text.contains(" and ") => ("PostgreSQL begins with another condition", &|_| true),
-        false if [") < (", ") <= (", ") > (", ") >= ("].iter().any(|one| text.contains(one)) => {
-            ("PostgreSQL computes values of rows beside null", &|_| true)
-        }
-        false if text.contains(" over (") => {
-            ("PostgreSQL computes keys of windows that are not read", &is_key)
-        }
-        false => return None,
+    let compares_rows =
+        || [") < (", ") <= (", ") > (", ") >= ("].iter().any(|one| text.contains(one));
+    let reason = match has_several_sources(query) {
+        true => "PostgreSQL evaluates for rows without partners",
+        false if text.contains(" and ") => "PostgreSQL begins with another condition",
+        false if compares_rows() => "PostgreSQL computes values of rows beside null",
+        false => "PostgreSQL computes values that nothing reads",
     };
     let mut run = |sql: &str| match answer_apart(sql, database) {
         QueryAnswer::NotSupported(_) => session.answer(sql),
         answer => answer,
     };
-    let fails = fails_apart(query, answers.theirs, is_wanted, &mut run)
+    let fails = fails_apart(query, answers.theirs, &|_| true, &mut run)
         || has_several_rows(answers.theirs) && has_query_of_several_rows(query, &mut run);
     fails.then_some(reason)
 }
@@ -371,6 +380,16 @@ fn mentions(text: &str, alias: &str) -> bool {
     text.match_indices(&format!("{alias}.")).any(|(at, _)| {
         !text[..at].ends_with(|before: char| before.is_ascii_alphanumeric() || before == '_')
     })
+}
+
+/// Whether a text has a query, or names a column of an item.
+fn has_names(text: &str) -> bool {
+    let mut dots = text.match_indices('.').map(|(at, _)| &text[..at]);
+    let is_name = |before: &str| {
+        let word = before.rsplit(|one: char| !one.is_ascii_alphanumeric()).next();
+        word.is_some_and(|word| word.starts_with(|one: char| one.is_ascii_lowercase()))
+    };
+    text.contains("(select ") || dots.any(is_name)
 }
 
 /// Whether a part of a query, one that `is_wanted`, fails in the same way if it is computed for all
