@@ -115,26 +115,22 @@ fn our_error_reason(
     let finds_no_rows =
         has_several_sources(query) && (has_no_rows(answers.theirs) || may_have_empty_side(&text));
     let has_conditions = [" and ", " or ", "case "].iter().any(|one| text.contains(one));
-    let reasons: [(bool, &dyn Fn(&QueryTree) -> bool, &'static str); 5] = [
-        (finds_no_rows, &|_| true, "PostgreSQL finds before that there are no rows"),
-        (
-            text.contains(" over ("),
-            &|_| true,
-            "PostgreSQL computes arguments of windows for rows of frames",
-        ),
-        (has_conditions, &is_value, "PostgreSQL begins with another condition"),
-        (
-            has_several_rows(answers.ours),
-            &is_query,
-            "PostgreSQL needs no value of a query of several rows",
-        ),
-        (true, &is_constant, "PostgreSQL needs no value of a constant"),
-    ];
-    let mut run = |sql: &str| session.answer(sql);
-    let mut possible = reasons.iter().filter(|(is_possible, ..)| *is_possible);
-    let found =
-        possible.find(|(_, is_wanted, _)| fails_apart(query, answers.ours, is_wanted, &mut run));
-    found.map(|(.., reason)| *reason)
+    let any_part = |_: &QueryTree| true;
+    let mut fails = |is_possible: bool, is_wanted: &dyn Fn(&QueryTree) -> bool| {
+        let mut run = |sql: &str| session.answer(sql);
+        is_possible && fails_apart(query, answers.ours, is_wanted, &mut run)
+    };
+    if fails(finds_no_rows, &any_part) {
+        Some("PostgreSQL finds before that there are no rows")
+    } else if fails(text.contains(" over ("), &any_part) {
+        Some("PostgreSQL computes arguments of windows for rows of frames")
+    } else if fails(has_conditions, &is_value) {
+        Some("PostgreSQL begins with another condition")
+    } else if fails(has_several_rows(answers.ours), &is_query) {
+        Some("PostgreSQL needs no value of a query of several rows")
+    } else {
+        fails(true, &is_constant).then_some("PostgreSQL needs no value of a constant")
+    }
 }
 
 /// Returns why PostgreSQL fails with all plans, if a part of the query fails here, too; or there,
