@@ -94,7 +94,7 @@ fn aggregates_of_one_group_are_in_files() {
                 mode() within group (order by d), count(*) from t group by 1",
         "select k, percentile_cont(0.25) within group (order by id::float8) from t group by k",
         "select percentile_disc(0.5) within group (order by id) from t where id < 0 or o",
-        // What stands for the rows of a group is no row of a larger one.
+        // Results of the finest set are no input of the others.
         "select o, max(s), mode() within group (order by a), avg(f) from t group by rollup (o)",
     ] {
         statements.assert_same(sql);

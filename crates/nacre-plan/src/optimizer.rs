@@ -18,7 +18,8 @@
 //!
 //! # Invariants
 //! 1. A plan without joins, set operations and queries that are computed once is returned
-//!    unchanged, but for columns that may fail and for conditions above others than relations.
+//!    unchanged, but for what nothing reads, for columns that may fail and for conditions above
+//!    others than relations.
 //! 2. A condition that may fail, that is volatile, or that has no columns never moves past a join:
 //!    no row reaches it that did not in the query as it is written ([`crate::properties`]).
 //!    Conjuncts are evaluated in order, each for rows for which the ones before it are true; of a

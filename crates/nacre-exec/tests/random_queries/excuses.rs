@@ -25,9 +25,7 @@
 //!
 //! 8. We fail, and PostgreSQL, too, for such a part of a query with windows: it computes arguments
 //!    of windows for the rows that a frame asks for.
-//!    PostgreSQL fails for a value that nothing reads, as a key of a window, and so do we apart.
-//!    We fail for a constant, and so does PostgreSQL apart: it computes no constants that others
-//!    decide, and finds that no row needs one when it plans.
+//!    PostgreSQL fails for a key of a window that no value is read of, and so do we apart.
 //! 9. It has other rows with another plan: they are not determined.
 //!    It does not replace a key of grouping sets by null whose value it knows when it plans.
 //!    Two windows may have rows that are equal in all keys in different orders.
@@ -94,8 +92,7 @@ pub(crate) fn excuse(
     }
 }
 
-/// Returns why we fail alone: without an outer join or with another plan there is no difference, or
-/// a part of the query that PostgreSQL may leave out fails there, too.
+/// Returns why we fail alone, if PostgreSQL leaves out what fails.
 fn our_error_reason(
     query: &QueryTree,
     answers: &AnswerPair<'_>,
@@ -109,28 +106,33 @@ fn our_error_reason(
     if fails_with_a_plan(&text, answers.ours, session) {
         return Some("PostgreSQL fails with another plan");
     }
-    let is_value = |part: &QueryTree| matches!(part, QueryTree::Value(..));
-    let is_query = |part: &QueryTree| matches!(part, QueryTree::Query(..));
-    let is_constant = |part: &QueryTree| is_value(part) && !has_names(&part.text());
-    let finds_no_rows =
-        has_several_sources(query) && (has_no_rows(answers.theirs) || may_have_empty_side(&text));
-    let has_conditions = [" and ", " or ", "case "].iter().any(|one| text.contains(one));
+    let mut run = |sql: &str| session.answer(sql);
+    let finds_no_rows = has_several_sources(query)
+        && (has_no_rows(answers.theirs) || has_empty_query(query, &mut run));
     let any_part = |_: &QueryTree| true;
+    let is_query = |part: &QueryTree| matches!(part, QueryTree::Query(..));
+    let is_bound = |part: &QueryTree| text.contains(&format!(" between {} and ", part.text()));
     let mut fails = |is_possible: bool, is_wanted: &dyn Fn(&QueryTree) -> bool| {
-        let mut run = |sql: &str| session.answer(sql);
         is_possible && fails_apart(query, answers.ours, is_wanted, &mut run)
     };
     if fails(finds_no_rows, &any_part) {
         Some("PostgreSQL finds before that there are no rows")
     } else if fails(text.contains(" over ("), &any_part) {
         Some("PostgreSQL computes arguments of windows for rows of frames")
-    } else if fails(has_conditions, &is_value) {
-        Some("PostgreSQL begins with another condition")
-    } else if fails(has_several_rows(answers.ours), &is_query) {
-        Some("PostgreSQL needs no value of a query of several rows")
+    } else if fails(true, &is_bound) {
+        Some("PostgreSQL begins with the other bound")
     } else {
-        fails(true, &is_constant).then_some("PostgreSQL needs no value of a constant")
+        let is_known = fails(has_several_rows(answers.ours), &is_query);
+        is_known.then_some("PostgreSQL needs no value of a query of several rows")
     }
+}
+
+/// Whether a query within has no rows in PostgreSQL.
+fn has_empty_query(query: &QueryTree, run: &mut dyn FnMut(&str) -> QueryAnswer) -> bool {
+    let whole = query.text();
+    let is_within = |part: &QueryTree| matches!(part, QueryTree::Query(..)) && part.text() != whole;
+    let mut texts = texts_apart(query, &is_within).into_iter();
+    texts.any(|sql| has_no_rows(&run(&sql)))
 }
 
 /// Returns why PostgreSQL fails with all plans, if a part of the query fails here, too; or there,
@@ -144,17 +146,24 @@ fn fails_in_part(
     let text = query.text();
     let compares_rows =
         || [") < (", ") <= (", ") > (", ") >= ("].iter().any(|one| text.contains(one));
-    let reason = match has_several_sources(query) {
-        true => "PostgreSQL evaluates for rows without partners",
-        false if text.contains(" and ") => "PostgreSQL begins with another condition",
-        false if compares_rows() => "PostgreSQL computes values of rows beside null",
-        false => "PostgreSQL computes values that nothing reads",
+    let any_part = |_: &QueryTree| true;
+    let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
+    let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) = match has_several_sources(query) {
+        true => ("PostgreSQL evaluates for rows without partners", &any_part),
+        false if text.contains(" and ") => ("PostgreSQL begins with another condition", &any_part),
+        false if text.contains("null") && compares_rows() => {
+            ("PostgreSQL computes values of rows beside null", &any_part)
+        }
+        false if text.contains(" over (") => {
+            ("PostgreSQL computes keys of windows that are not read", &is_key)
+        }
+        false => return None,
     };
     let mut run = |sql: &str| match answer_apart(sql, database) {
         QueryAnswer::NotSupported(_) => session.answer(sql),
         answer => answer,
     };
-    let fails = fails_apart(query, answers.theirs, &|_| true, &mut run)
+    let fails = fails_apart(query, answers.theirs, is_wanted, &mut run)
         || has_several_rows(answers.theirs) && has_query_of_several_rows(query, &mut run);
     fails.then_some(reason)
 }
@@ -213,7 +222,9 @@ pub(crate) fn plan_excuse(
         (QueryAnswer::Rows(_), QueryAnswer::Error { .. }) => (plain, other),
         _ => return None,
     };
-    let reads_unread = variant == RunVariant::NotOptimized;
+    let has_aggregate = ["sum(", "count(", "min(", "max(", "avg(", " having "];
+    let reads_unread = variant == RunVariant::NotOptimized
+        && has_aggregate.iter().any(|one| query.text().contains(one));
     let may_skip = |part: &QueryTree| {
         let has_query = || part.text().contains("(select ");
         matches!(part, QueryTree::Value(..)) && (reads_unread || has_no_rows(rows) || has_query())
@@ -264,13 +275,6 @@ fn without_decided_columns(text: &str) -> String {
 /// Whether a query as an expression had more than one row.
 fn has_several_rows(answer: &QueryAnswer) -> bool {
     matches!(answer, QueryAnswer::Error { state, .. } if state == "21000")
-}
-
-/// Whether a query has rows though one of its sides has none.
-fn may_have_empty_side(text: &str) -> bool {
-    let words =
-        [") union (", ") except (", ") intersect (", " left join ", " right join ", " full join "];
-    words.iter().any(|one| text.contains(one))
 }
 
 fn has_no_rows(answer: &QueryAnswer) -> bool {
@@ -378,16 +382,6 @@ fn mentions(text: &str, alias: &str) -> bool {
     })
 }
 
-/// Whether a text has a query, or names a column of an item.
-fn has_names(text: &str) -> bool {
-    let mut dots = text.match_indices('.').map(|(at, _)| &text[..at]);
-    let is_name = |before: &str| {
-        let word = before.rsplit(|one: char| !one.is_ascii_alphanumeric()).next();
-        word.is_some_and(|word| word.starts_with(|one: char| one.is_ascii_lowercase()))
-    };
-    text.contains("(select ") || dots.any(is_name)
-}
-
 /// Whether a part of a query, one that `is_wanted`, fails in the same way if it is computed for all
 /// rows.
 fn fails_apart(
@@ -396,6 +390,12 @@ fn fails_apart(
     is_wanted: &dyn Fn(&QueryTree) -> bool,
     run: &mut dyn FnMut(&str) -> QueryAnswer,
 ) -> bool {
+    texts_apart(query, is_wanted).iter().any(|sql| is_same_error(&run(sql), error))
+}
+
+/// Returns queries that compute parts of a query, those that are wanted, for all rows of the items
+/// that they name.
+fn texts_apart(query: &QueryTree, is_wanted: &dyn Fn(&QueryTree) -> bool) -> Vec<String> {
     let with = match query {
         QueryTree::Query(_, parts) => parts.children().first().map(QueryTree::text),
         _ => None,
@@ -407,22 +407,23 @@ fn fails_apart(
         QueryTree::Value(..) | QueryTree::Query(..) if is_wanted(part) => parts.push(part.clone()),
         _ => {}
     });
-    parts.iter().any(|part| {
-        let is_query = matches!(part, QueryTree::Query(..));
+    let mut texts = Vec::new();
+    for part in &parts {
         let text = part.text();
-        let Some(from) = items_of(&text, &items) else { return false };
-        let sql = match (is_query, from.is_empty()) {
+        let Some(from) = items_of(&text, &items) else { continue };
+        let is_query = matches!(part, QueryTree::Query(..));
+        texts.push(match (is_query, from.is_empty()) {
             (true, true) => format!("{with}select * from ({text}) q0"),
             (true, false) => format!("{with}select q0.* from {from}, lateral ({text}) q0"),
             (false, true) => format!("{with}select {text}"),
             (false, false) => format!("{with}select {text} from {from}"),
-        };
-        is_same_error(&run(&sql), error)
-            || matches!(part, QueryTree::Query(1, _)) && {
-                let from = if from.is_empty() { from } else { format!(" from {from}") };
-                is_same_error(&run(&format!("{with}select ({text}){from}")), error)
-            }
-    })
+        });
+        if let QueryTree::Query(1, _) = part {
+            let from = if from.is_empty() { from } else { format!(" from {from}") };
+            texts.push(format!("{with}select ({text}){from}"));
+        }
+    }
+    texts
 }
 
 /// Returns FROM with the items that a part names and does not have; none if there are too many.

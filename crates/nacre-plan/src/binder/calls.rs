@@ -299,7 +299,7 @@ impl Binder<'_> {
         if filter.is_some() && arguments.iter().chain(keys()).any(has_subquery) {
             return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
         }
-        // Also those that queries within the arguments have no use for.
+        // Also columns that only unread outputs of subqueries in the arguments have.
         let mut columns: HashSet<ColumnId> =
             self.named_columns[named_before..].iter().copied().collect();
         let all = arguments.iter().chain(keys()).chain(&filter);

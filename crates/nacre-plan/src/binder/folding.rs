@@ -69,11 +69,11 @@ fn is_true(value: &SqlValue) -> bool {
 
 /// Takes what COALESCE does not reach away.
 fn fold_coalesce(expression: &mut ScalarExpression) {
-    let ScalarKind::Coalesce(all) = &mut expression.kind else { return };
-    let first = all.iter().position(|one| constant_of(one) != Some(&SqlValue::Null));
-    let Some(first) = first.map(|index| &mut all[index]) else { return };
-    if is_known(first) && first.sql_type == expression.sql_type {
-        expression.kind = std::mem::replace(&mut first.kind, ScalarKind::Or(Vec::new()));
+    let ScalarKind::Coalesce(all) = &expression.kind else { return };
+    let first = all.iter().find(|one| constant_of(one) != Some(&SqlValue::Null));
+    let first = first.filter(|one| is_known(one) && one.sql_type == expression.sql_type);
+    if let Some(kind) = first.map(|one| one.kind.clone()) {
+        expression.kind = kind;
     }
 }
 

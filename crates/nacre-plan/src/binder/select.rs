@@ -113,7 +113,7 @@ impl Binder<'_> {
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.place_windows(windows, values, root);
-        // Queries that look for values of windows.
+        // IN and the like whose operands are window functions.
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
         root = self.join_subqueries(root, values.collect())?;

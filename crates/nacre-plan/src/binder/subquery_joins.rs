@@ -71,7 +71,8 @@ pub(super) struct SubqueryJoins {
 
 impl Binder<'_> {
     /// Joins the queries within `expressions` to the rows of `root`, and has the expressions name
-    /// the columns of these joins; not those that look for values of window functions.
+    /// the columns of these joins. IN and the like stay as they are if a window function is an
+    /// operand: they are joined once it is computed.
     ///
     /// # Errors
     /// 0A000 for a query that may fail.
@@ -141,8 +142,8 @@ impl Binder<'_> {
         Ok(joins.root)
     }
 
-    /// Returns a row if conditions are true that are the same for all rows. One that may fail is
-    /// computed if those in front of it are true.
+    /// Returns a query of one row if all of the conditions are true, else of none. They have no
+    /// columns of rows; one that may fail is computed if those in front of it are true.
     fn gate_of(
         &mut self,
         conditions: Vec<ScalarExpression>,
@@ -227,7 +228,6 @@ impl Binder<'_> {
         }
         let ScalarKind::Subquery(subquery) = &expression.kind else { return Ok(()) };
         if expression.children().any(|test| find_window(test).is_some()) {
-            // It is joined once these are computed.
             return Ok(());
         }
         let known = joins.known.iter().find(|(known, _)| *known == **subquery);
@@ -660,12 +660,12 @@ fn behind(condition: ScalarExpression, first: Option<ScalarExpression>) -> Scala
 fn asks_fallible_query(expression: &ScalarExpression) -> bool {
     expression.any(&|one| match &one.kind {
         ScalarKind::Subquery(subquery) => {
-            let has_other_rows = match &subquery.form {
+            let may_fail = match &subquery.form {
                 SubqueryForm::Exists => false,
                 SubqueryForm::Scalar(_) => !has_one_row_at_most(&subquery.root),
                 SubqueryForm::Any(test) => !never_fails(test),
             };
-            has_other_rows || !query_never_fails(&subquery.root)
+            may_fail || !query_never_fails(&subquery.root)
         }
         _ => false,
     })

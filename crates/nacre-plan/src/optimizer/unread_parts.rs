@@ -1,9 +1,8 @@
 //! Leaves out what nothing is read of:
 //!
-//! 1. joins that hand on each row of one side once: outer ones, if a row has one partner at most,
-//!    and those that only say whether it has some;
-//! 2. columns that are computed;
-//! 3. rows of aggregates without groups, which have one row whatever they read.
+//! 1. outer joins in which a row has one partner at most, and mark joins;
+//! 2. computed columns;
+//! 3. the input of an aggregate without groups, which has one row for any input.
 //!
 //! ```text
 //! select a.x from a left join b on a.y = b.id      select a.x from a      id is the key of b
@@ -38,10 +37,10 @@ fn remove(operator: &mut RelationalOperator, wanted: HashSet<ColumnId>) {
         *operator = RelationalOperator::SingleRow;
         return;
     }
-    let mut below = wanted.clone();
+    let mut below = wanted;
     match operator {
         RelationalOperator::Compute { columns, .. } => {
-            columns.retain(|one| wanted.contains(&one.column) || one.value.is_volatile());
+            columns.retain(|one| below.contains(&one.column) || one.value.is_volatile());
             columns.iter().for_each(|one| one.value.collect_columns(&mut below));
         }
         RelationalOperator::Join { right, .. } => {
