@@ -7,7 +7,6 @@ mod columns;
 mod common;
 pub(crate) mod conjuncts;
 mod free_columns;
-mod parameters;
 mod relational;
 mod renaming;
 mod scalar;
@@ -15,7 +14,6 @@ mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use common::{CommonForm, CommonQuery, CommonReference, RecursiveTerm};
-pub(crate) use parameters::{array_elements, without_elements};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
     QueryPlan, RelationalOperator, SampleMethod, ScannedColumn, SetFunctionColumn, SetInput,

@@ -18,9 +18,9 @@ mod called_queries;
 mod calls;
 mod coercions;
 mod conditionals;
+mod constant_columns;
 mod expressions;
 mod first_rows;
-mod folding;
 mod grouping;
 mod joins;
 mod labels;
@@ -69,6 +69,7 @@ use windows::WrittenWindow;
 use crate::algebra::{AggregateColumn, ColumnId, CommonQuery, QueryColumns, QueryPlan};
 use crate::definition::RelationCatalog;
 use crate::error::BindError;
+use crate::folding::{ConstantColumns, fold_plan};
 
 /// Deepest nesting of bound expressions: later passes recurse over them, at most a few hundred
 /// bytes of stack a level.
@@ -130,6 +131,8 @@ pub(crate) struct Binder<'a> {
     view: Option<Rc<(String, String)>>,
     /// Whether the present SELECT has LIMIT or OFFSET.
     has_limit: bool,
+    /// Columns of each FROM that is being bound, the innermost last, that are constants.
+    constants: Vec<ConstantColumns>,
     /// Columns that names have meant, in the order of the text.
     named_columns: Vec<ColumnId>,
     /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
@@ -207,24 +210,20 @@ fn bind_sharing(
         is_set_operand: false,
         view: None,
         has_limit: false,
+        constants: Vec::new(),
         named_columns: Vec::new(),
         windows: Vec::new(),
     };
     let bound = binder.bind_query(query);
-    let Binder { columns, parameters, common_queries: mut common, unshared, uses, .. } = binder;
-    let mut bound = match (bound, unshared) {
+    let Binder { columns, parameters, common_queries: common, unshared, uses, .. } = binder;
+    let bound = match (bound, unshared) {
         (Ok(_), Some(error)) => Err(error),
         (bound, _) => bound,
     };
-    for query in &mut common {
-        folding::fold_decided(&mut query.root);
-        if let Some(term) = query.form.term_mut() {
-            folding::fold_decided(&mut term.root);
-        }
-    }
-    if let Ok((root, _)) = &mut bound {
-        folding::fold_decided(root);
-    }
-    let plan = |(root, outputs)| QueryPlan { columns, common, root, outputs, parameters };
+    let plan = |(root, outputs)| {
+        let mut plan = QueryPlan { columns, common, root, outputs, parameters };
+        fold_plan(&mut plan);
+        plan
+    };
     (bound.map(plan), uses)
 }

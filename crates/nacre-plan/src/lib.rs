@@ -3,8 +3,9 @@
 //! 1. [`definition`] says which relations there are; whoever opens a database answers for them.
 //! 2. [`binder`] resolves names, functions, operators and types by PostgreSQL's rules.
 //! 3. [`algebra`] is the result: operators over columns with identities, expressions with types.
-//! 4. [`optimizer`] turns a plan with joins into a cheaper one of the same rows.
-//! 5. [`control`] ends any of them early.
+//! 4. [`folding`] computes constants and leaves out what they decide.
+//! 5. [`optimizer`] turns a plan with joins into a cheaper one of the same rows.
+//! 6. [`control`] ends any of them early.
 //!
 //! # Invariants
 //! 1. What PostgreSQL refuses is refused with its SQLSTATE, words and position.
@@ -17,7 +18,9 @@ pub mod binder;
 pub mod control;
 pub mod definition;
 mod error;
+mod folding;
 pub mod optimizer;
+mod parameters;
 mod properties;
 
 pub use error::BindError;

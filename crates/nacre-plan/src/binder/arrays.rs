@@ -14,10 +14,9 @@ use nacre_types::{SqlType, SqlValue};
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::operators::BoundOperator;
-use crate::algebra::{
-    ConstantValue, ScalarExpression, ScalarKind, array_elements, without_elements,
-};
+use crate::algebra::{ConstantValue, ScalarExpression, ScalarKind};
 use crate::error::BindError;
+use crate::parameters::{array_elements, without_elements};
 
 /// A comparison whose array is still to come.
 struct ArrayComparison<'s> {

@@ -26,6 +26,7 @@ use crate::algebra::{
     RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::error::BindError;
+use crate::folding::ConstantColumns;
 
 /// An item of the SELECT list.
 #[derive(Clone, Debug)]
@@ -46,7 +47,9 @@ impl Binder<'_> {
         let has_limit = query.limit.is_some() || query.offset.is_some();
         let outer_limit = std::mem::replace(&mut self.has_limit, has_limit);
         self.outer_aggregates.push(Vec::new());
+        self.constants.push(ConstantColumns::new());
         let bound = self.bind_clauses(core, query);
+        self.constants.pop();
         self.outer_aggregates.pop();
         (self.windows, self.has_limit) = (outer, outer_limit);
         bound

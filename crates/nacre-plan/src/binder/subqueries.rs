@@ -188,6 +188,9 @@ impl Binder<'_> {
             (Some(bound), None) => bound,
             (None, None) => self.bind_again(place, range)?,
         };
+        if !has_with(common_query(&table)?) {
+            self.note_constants(&bound.0);
+        }
         let alias_name = alias.and_then(|alias| alias.name.as_ref());
         let own = alias_name.unwrap_or(name);
         let renamed = alias.map_or(&[][..], |alias| &alias.columns);
@@ -238,7 +241,9 @@ impl Binder<'_> {
         let outer = std::mem::replace(&mut self.out_of_reach, out_of_reach.to_vec());
         let bound = self.bind_query(query)?;
         self.out_of_reach = outer;
-        if has_with(query) && has_late_columns(&bound.0) {
+        if !has_with(query) {
+            self.note_constants(&bound.0);
+        } else if has_late_columns(&bound.0) {
             let what = "columns that may fail of queries in FROM with a WITH of their own";
             return Err(BindError::not_supported(what, item.range));
         }

@@ -38,7 +38,6 @@ use nacre_syntax::SourceRange;
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
-use super::folding::decided_value;
 use super::pair_queries::{PairQuery, ask_for_parts};
 use super::windows::find_window;
 use super::{Binder, COLUMNS_MAX};
@@ -83,6 +82,7 @@ impl Binder<'_> {
     ) -> Result<RelationalOperator, BindError> {
         let mut joins = SubqueryJoins::new(root);
         for expression in expressions {
+            self.fold(expression);
             ask_for_parts(expression);
             self.join_within(expression, false, &mut joins)?;
         }
@@ -98,6 +98,7 @@ impl Binder<'_> {
         root: RelationalOperator,
         mut condition: ScalarExpression,
     ) -> Result<RelationalOperator, BindError> {
+        self.fold(&mut condition);
         if !has_subquery(&condition) {
             return Ok(RelationalOperator::Filter { input: Box::new(root), condition });
         }
@@ -222,7 +223,6 @@ impl Binder<'_> {
             return Ok(());
         }
         let guards = expression.is_guard();
-        let is_guarded = is_guarded || decided_value(expression).is_some();
         for (index, child) in expression.children_mut().enumerate() {
             self.join_within(child, is_guarded || (guards && index > 0), joins)?;
         }

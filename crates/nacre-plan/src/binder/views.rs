@@ -43,6 +43,7 @@ impl Binder<'_> {
         (self.out_of_reach, self.windows) = (out_of_reach, windows);
         self.view = around;
         let (root, outputs) = bound.map_err(|error| BindError { range: Some(range), ..error })?;
+        self.note_constants(&root);
         let outputs = view_outputs(outputs, &view.columns, range)?;
         let alias_name = alias.and_then(|alias| alias.name.as_ref());
         let own = alias_name.unwrap_or(name);

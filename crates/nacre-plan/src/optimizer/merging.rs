@@ -24,7 +24,7 @@ use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
 };
 use crate::control;
-use crate::properties::never_fails;
+use crate::properties::{is_merged, never_fails};
 
 /// Expressions of columns that others are put into.
 const EXPRESSIONS_MAX: usize = 1_000;
@@ -195,21 +195,5 @@ fn split_null_columns(
         (with_computed(below, kept), raised)
     } else {
         (with_computed(below, raised.into_iter().chain(kept).collect()), Vec::new())
-    }
-}
-
-/// Whether PostgreSQL merges a query over an operator into the one around it.
-fn is_merged(operator: &RelationalOperator) -> bool {
-    match operator {
-        RelationalOperator::Filter { input, .. } | RelationalOperator::Compute { input, .. } => {
-            is_merged(input)
-        }
-        RelationalOperator::Aggregate { .. }
-        | RelationalOperator::GroupingSets { .. }
-        | RelationalOperator::Window { .. }
-        | RelationalOperator::Expand { .. }
-        | RelationalOperator::Sort { .. }
-        | RelationalOperator::Limit { .. } => false,
-        _ => true,
     }
 }

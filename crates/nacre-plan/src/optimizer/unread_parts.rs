@@ -19,7 +19,7 @@ use crate::algebra::{
     AggregateColumn, ColumnId, JoinVariant, RelationalOperator, ScalarExpression,
 };
 use crate::control;
-use crate::properties::{has_one_partner_at_most, may_fail_at_once};
+use crate::properties::{fails_at_once, has_one_partner_at_most};
 
 /// Leaves out parts of a plan of whose columns `outputs` are read.
 pub(super) fn remove_unread_parts(root: &mut RelationalOperator, outputs: &[ColumnId]) {
@@ -71,7 +71,7 @@ fn is_unread_row(operator: &RelationalOperator, wanted: &HashSet<ColumnId>) -> b
         let mut expressions = one.call.expressions().into_iter();
         !wanted.contains(&one.column) && !expressions.any(ScalarExpression::is_volatile)
     };
-    keys.is_empty() && aggregates.iter().all(is_unread) && !input.any_expression(&may_fail_at_once)
+    keys.is_empty() && aggregates.iter().all(is_unread) && !input.any_expression(&fails_at_once)
 }
 
 /// Returns the side that a join can be replaced by.

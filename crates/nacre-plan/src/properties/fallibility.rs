@@ -152,14 +152,12 @@ fn is_infallible(expression: &ScalarExpression, rule: FallibilityRule) -> bool {
         ScalarKind::Extreme { .. } => is_ordered(expression.sql_type.oid()),
         ScalarKind::Operator { operator, operands } => {
             is_infallible_call(operator.function, operands, rule.allows_digits)
-                || known_integer(expression).is_some()
         }
         ScalarKind::IsDistinct { operator, .. }
         | ScalarKind::NullIf { operator, .. }
         | ScalarKind::Quantified { operator, .. } => is_comparison(operator),
         ScalarKind::Cast { operand, method } => {
             is_widening(operand, expression.sql_type.oid(), *method)
-                || known_integer(expression).is_some()
         }
         ScalarKind::Function { function, arguments } => {
             !function.returns_set && is_infallible_call(function.oid, arguments, rule.allows_digits)
@@ -233,29 +231,6 @@ fn is_widening(operand: &ScalarExpression, target: TypeOid, method: CastStep) ->
         }
         CastStep::Type(CoercionPathway::Elements) | CastStep::Modifier { .. } => false,
     }
-}
-
-/// Returns the value of an expression of integers, none if it is not known or beyond its type.
-fn known_integer(expression: &ScalarExpression) -> Option<i64> {
-    let value = match &expression.kind {
-        ScalarKind::Constant(ConstantValue(SqlValue::SmallInt(value))) => i64::from(*value),
-        ScalarKind::Constant(ConstantValue(SqlValue::Integer(value))) => i64::from(*value),
-        ScalarKind::Constant(ConstantValue(SqlValue::BigInt(value))) => *value,
-        ScalarKind::Cast { operand, .. } => known_integer(operand)?,
-        ScalarKind::Operator { operator, operands } => match (operator.name, &operands[..]) {
-            ("-", [operand]) => known_integer(operand)?.checked_neg()?,
-            ("+", [operand]) => known_integer(operand)?,
-            _ => return None,
-        },
-        _ => return None,
-    };
-    let is_within = match expression.sql_type.oid() {
-        TypeOid::INT2 => i16::try_from(value).is_ok(),
-        TypeOid::INT4 => i32::try_from(value).is_ok(),
-        TypeOid::INT8 => true,
-        _ => false,
-    };
-    is_within.then_some(value)
 }
 
 /// Whether it is computed from constants before the first row, wherever it stands: an error of it

@@ -12,6 +12,7 @@ use super::query_graph::{GraphCondition, QueryGraph, is_hashable};
 use crate::algebra::conjuncts::conjunction;
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::optimizer::equivalence::{EquivalenceMember, column_equality, equality_of};
+use crate::properties::constant_of;
 
 /// Columns that joins make equal, as sets of them. Joins below different ones have no columns in
 /// common, so that one table serves all.
@@ -132,13 +133,15 @@ impl RegionAssembly {
             one.is_movable && (is_one || is_hashable(&one.expression, leaf_of))
         };
         let (equalities, others): (Vec<_>, Vec<_>) = ready.partition(is_equality);
-        let (movable, fixed): (Vec<_>, Vec<_>) = others.into_iter().partition(|one| one.is_movable);
+        let is_early =
+            |one: &GraphCondition| one.is_movable || constant_of(&one.expression).is_some();
+        let (early, late): (Vec<_>, Vec<_>) = others.into_iter().partition(is_early);
         let mut conditions: Vec<ScalarExpression> =
             equalities.into_iter().map(|one| one.expression).collect();
         let implied = self.implied_equalities(&conditions, sides);
         conditions.extend(implied);
         self.drop_known(&mut conditions);
-        conditions.extend(movable.into_iter().chain(fixed).map(|one| one.expression));
+        conditions.extend(early.into_iter().chain(late).map(|one| one.expression));
         conditions
     }
 

@@ -3,8 +3,9 @@
 use nacre_syntax::SourceRange;
 use nacre_types::{SqlType, SqlValue};
 
-use super::{ConstantValue, QueryPlan, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::algebra::{ConstantValue, QueryPlan, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
+use crate::folding::fold_plan;
 use crate::properties::never_fails;
 
 impl QueryPlan {
@@ -25,6 +26,7 @@ impl QueryPlan {
                 }
             }
             self.parameters.clear();
+            fold_plan(&mut self);
         }
         Ok(self)
     }
