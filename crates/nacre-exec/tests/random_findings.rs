@@ -100,7 +100,36 @@ fn constant_that_fails_beside_one_that_decides_raises_its_error() {
         ("coalesce(1, id / (1 / 0)) = 1 and 1 = 2", "0"),
         ("(id = 2 or 1 = 1 or id / (1 / 0) = 1) and 1 = 2", "0"),
     ]);
-    check_refused(&database, "select coalesce('a', s)::integer from t where null::boolean");
+    let sql = "select coalesce('a', s)::integer from t where null::boolean";
+    let message = "invalid input syntax for type integer: \"a\"";
+    assert_eq!(database.run_optimized(sql).unwrap_err(), message);
+}
+
+/// Errors of one side, 2026-11-28: constants that columns of queries in FROM bring, and those that
+/// tests of constants decide, are known when a query is planned.
+#[test]
+fn constants_of_queries_in_from_decide_what_is_computed() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    for (sql, rows) in [
+        ("select case when 1 is not distinct from 3 then (select 1 / 0 from t) end", "-"),
+        ("select case when 1 in (1) then null::integer end - max(1) from t where 1 / id < 2", "-"),
+        ("select count(*) from (select distinct 1 / 0 from t) q where null::boolean", "0"),
+        ("select count(*) from (select id, null::integer as c from t) q where 1 / 0 - c = 1", ""),
+        ("select max(1 / id - c) from (select id, null::integer as c from t) q", "-"),
+        ("select c from (select id, 2 as c from t) q where id = 3 and c in (1, 2)", "2"),
+        (
+            "select count(q.c) from t left join (select id + 40 as i, 2 as c from t) q on i = id",
+            "10",
+        ),
+    ] {
+        match database.run_optimized(sql) {
+            Ok(found) => assert_eq!(found, [[rows]], "{sql}"),
+            Err(error) => assert_eq!((error.as_str(), rows), ("division by zero", ""), "{sql}"),
+        }
+    }
+    let refused = "select (select 1 from t u where null = t.s || '' limit 1) from t group by t.n";
+    let error = database.run_optimized(refused).unwrap_err();
+    assert!(error.contains("uses ungrouped column"), "{error}");
 }
 
 /// They answered 22012, 2026-11-27: PostgreSQL computes no aggregate that is not read.

@@ -13,5 +13,5 @@ mod pathway;
 mod polymorphic;
 
 pub use common_type::{CommonTypeError, common_type};
-pub use pathway::{CoercionPathway, can_coerce, can_coerce_all, find_pathway};
+pub use pathway::{CoercionPathway, can_coerce, can_coerce_all, find_pathway, is_immutable_cast};
 pub use polymorphic::{PolymorphismError, is_polymorphic, resolve_polymorphic};

@@ -57,7 +57,7 @@ mod windows;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use nacre_syntax::QueryExpression;
+use nacre_syntax::{QueryExpression, SourceRange};
 use nacre_types::{SqlType, ValueSettings};
 
 use recursion::OpenRecursion;
@@ -133,6 +133,8 @@ pub(crate) struct Binder<'a> {
     has_limit: bool,
     /// Columns of each FROM that is being bound, the innermost last, that are constants.
     constants: Vec<ConstantColumns>,
+    /// Columns that folding has taken out of queries within expressions, and where they stood.
+    folded_names: Vec<(SourceRange, ColumnId)>,
     /// Columns that names have meant, in the order of the text.
     named_columns: Vec<ColumnId>,
     /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
@@ -211,6 +213,7 @@ fn bind_sharing(
         view: None,
         has_limit: false,
         constants: Vec::new(),
+        folded_names: Vec::new(),
         named_columns: Vec::new(),
         windows: Vec::new(),
     };

@@ -13,7 +13,7 @@ use nacre_simd::Flavour;
 use super::columns::{ColumnPlaces, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::expressions::ExpressionLowering;
-use super::fold::{check_constants, is_null_call};
+use super::fold::check_constants;
 use super::once::has_once;
 use crate::error::ExecResult;
 use crate::expression::{ExpressionGraph, ExpressionId};
@@ -25,8 +25,7 @@ use crate::value::ScalarValue;
 /// Most bytes of a constant: longer ones are computed by the other engine, at execution.
 pub(super) const CONSTANT_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the conditions that have columns or are volatile; `None` if another one is not true, or
-/// one is null whatever its columns have.
+/// Returns the conditions that have columns or are volatile; `None` if another one is not true.
 ///
 /// # Errors
 /// Those of conditions without columns; if there are no rows, of other constants, too.
@@ -39,10 +38,7 @@ pub(super) fn without_constants<'e>(
         LoweringError::check_stopped()?;
         let mut columns = Vec::new();
         collect_columns(condition, &mut columns);
-        if is_null_call(condition)? {
-            has_rows = false;
-        } else if !columns.is_empty() || condition.is_volatile() || !has_rows && has_once(condition)
-        {
+        if !columns.is_empty() || condition.is_volatile() || !has_rows && has_once(condition) {
             kept.push(*condition);
         } else if has_once(condition) {
             // PostgreSQL evaluates it also if there are no rows.

@@ -29,7 +29,7 @@ use super::columns::{ColumnPlace, ColumnPlaces};
 use super::date_field::{EXTRACT_FROM_DATE, WholeField};
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{decimal_node, form_key_node, key_node, rounded_node};
-use super::fold::{fold_constant, is_null_call};
+use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
 use super::once::{KnownOnce, ask_for, several_rows};
@@ -106,9 +106,6 @@ impl<'c> ExpressionLowering<'c> {
         LoweringError::check_stopped()?;
         if let Some(value) = fold_constant(expression)? {
             return self.constant(&value, expression.sql_type);
-        }
-        if is_null_call(expression)? {
-            return self.constant(&SqlValue::Null, expression.sql_type);
         }
         let (levels, may_fail) = (self.levels, self.may_fail);
         self.levels += graph_levels(&expression.kind);

@@ -4,8 +4,8 @@
 //! constants never fails for the rows that reach it: PostgreSQL raises its error before the first.
 
 use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, find_function};
-use nacre_functions::coercion::CoercionPathway;
-use nacre_plan::algebra::{CaseArm, CastStep, ConstantValue, ScalarExpression, ScalarKind};
+use nacre_functions::coercion::is_immutable_cast;
+use nacre_plan::algebra::{CaseArm, CastStep, ScalarExpression, ScalarKind};
 use nacre_types::{SqlValue, ValueError};
 
 use super::constants::CONSTANT_BYTES_MAX;
@@ -47,8 +47,8 @@ fn failing_constant(expression: &ScalarExpression, error: ValueError) -> Lowerin
     }
 }
 
-/// Whether PostgreSQL may leave a call or cast of constants to the rows that ask for it: its value
-/// depends on settings or time, or is that of a type's input function, which may.
+/// Whether PostgreSQL leaves a call or cast of constants to the rows that ask for it: its value
+/// depends on settings or time.
 fn is_computed_late(expression: &ScalarExpression) -> bool {
     let is_late = |function: Option<&FunctionEntry>| {
         function.is_none_or(|function| function.volatility != FunctionVolatility::Immutable)
@@ -56,79 +56,10 @@ fn is_computed_late(expression: &ScalarExpression) -> bool {
     match &expression.kind {
         ScalarKind::Operator { operator, .. } => is_late(find_function(operator.function)),
         ScalarKind::Function { function, .. } => is_late(Some(function)),
-        ScalarKind::Cast { method, .. } => matches!(
-            method,
-            CastStep::Type(CoercionPathway::InputOutput | CoercionPathway::Elements)
-        ),
-        _ => false,
-    }
-}
-
-/// What the constants in an expression say of it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ConstantPart {
-    /// There are only constants in it.
-    Whole,
-    /// A constant null decides it.
-    Null,
-    /// It depends on rows.
-    Open,
-}
-
-/// Whether a constant null decides a call, or calls that are its arguments: PostgreSQL evaluates
-/// no other argument.
-///
-/// # Errors
-/// As [`fold_constant`], of another constant in it that fails.
-pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool> {
-    Ok(constant_part(expression)? == ConstantPart::Null)
-}
-
-/// Looks at arguments before the call. Of arguments that are all constants none is computed here,
-/// so that each constant is computed once, as a part of the largest expression of constants.
-///
-/// Most calls have columns and literals: these are decided without a look at the function.
-fn constant_part(expression: &ScalarExpression) -> LoweringResult<ConstantPart> {
-    let operands = match &expression.kind {
-        ScalarKind::Operator { operands, .. } => operands,
-        ScalarKind::Function { arguments, .. } => arguments,
-        ScalarKind::Column(_) => return Ok(ConstantPart::Open),
-        _ if is_of_constants(expression) => return Ok(ConstantPart::Whole),
-        _ => return Ok(ConstantPart::Open),
-    };
-    if operands.iter().any(is_plain_column) && operands.iter().all(is_plain) {
-        return Ok(ConstantPart::Open);
-    }
-    if !is_strict_call(expression) {
-        let is_whole = operands.iter().all(is_of_constants);
-        return Ok(if is_whole { ConstantPart::Whole } else { ConstantPart::Open });
-    }
-    let parts = operands.iter().map(constant_part).collect::<LoweringResult<Vec<_>>>()?;
-    if parts.iter().all(|part| *part == ConstantPart::Whole) {
-        return Ok(ConstantPart::Whole);
-    }
-    let mut is_null = false;
-    for (operand, part) in operands.iter().zip(parts) {
-        is_null |= match part {
-            ConstantPart::Whole => fold_constant(operand)?.is_some_and(|value| value.is_null()),
-            ConstantPart::Null => true,
-            ConstantPart::Open => false,
-        };
-    }
-    if !is_null {
-        return Ok(ConstantPart::Open);
-    }
-    operands.iter().try_for_each(check_constants)?;
-    Ok(ConstantPart::Null)
-}
-
-/// Whether a call is null if an argument is.
-fn is_strict_call(expression: &ScalarExpression) -> bool {
-    match &expression.kind {
-        ScalarKind::Operator { operator, .. } => {
-            find_function(operator.function).is_some_and(|function| function.is_strict)
+        ScalarKind::Cast { operand, method: CastStep::Type(pathway) } => {
+            let (source, target) = (operand.sql_type.oid(), expression.sql_type.oid());
+            !is_immutable_cast(*pathway, source, target)
         }
-        ScalarKind::Function { function, .. } => function.is_strict,
         _ => false,
     }
 }
@@ -141,28 +72,8 @@ fn is_plain_column(mut expression: &ScalarExpression) -> bool {
     matches!(expression.kind, ScalarKind::Column(_))
 }
 
-/// Whether an expression is a column, or a cast of one, or a literal that is not null.
-fn is_plain(expression: &ScalarExpression) -> bool {
-    match &expression.kind {
-        ScalarKind::Constant(ConstantValue(value)) => !value.is_null() && !is_too_long(value),
-        _ => is_plain_column(expression),
-    }
-}
-
 fn is_too_long(value: &SqlValue) -> bool {
     matches!(value, SqlValue::Text(text) if text.len() > CONSTANT_BYTES_MAX as usize)
-}
-
-/// Whether there are only constants in an expression.
-fn is_of_constants(expression: &ScalarExpression) -> bool {
-    let mut children = expression.children().peekable();
-    let is_call =
-        matches!(expression.kind, ScalarKind::Operator { .. } | ScalarKind::Function { .. });
-    let is_leaf = !is_call && children.peek().is_none();
-    match expression.kind {
-        ScalarKind::Constant(_) => true,
-        _ => !is_leaf && children.all(is_of_constants),
-    }
 }
 
 /// Whether constants decide that a condition is not true.
@@ -170,8 +81,7 @@ fn is_of_constants(expression: &ScalarExpression) -> bool {
 /// # Errors
 /// As [`fold_constant`], of a constant in it that fails.
 pub(super) fn is_never_true(condition: &ScalarExpression) -> LoweringResult<bool> {
-    let value = fold_constant(condition)?;
-    Ok(value.is_some_and(|value| !is_bool(&value, true)) || is_null_call(condition)?)
+    Ok(fold_constant(condition)?.is_some_and(|value| !is_bool(&value, true)))
 }
 
 /// Computes the constants of an expression that is evaluated for no row: PostgreSQL computes them

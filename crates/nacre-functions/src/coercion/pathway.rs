@@ -20,6 +20,35 @@ pub enum CoercionPathway {
     Elements,
 }
 
+/// Types whose texts are written and read alike in all sessions.
+const IMMUTABLE_TEXTS: [TypeOid; 13] = [
+    TypeOid::BOOL,
+    TypeOid::INT2,
+    TypeOid::INT4,
+    TypeOid::INT8,
+    TypeOid::FLOAT4,
+    TypeOid::FLOAT8,
+    TypeOid::NUMERIC,
+    TypeOid::TEXT,
+    TypeOid::VARCHAR,
+    TypeOid::BPCHAR,
+    TypeOid::BYTEA,
+    TypeOid::UUID,
+    TypeOid::JSON,
+];
+
+/// Whether PostgreSQL casts constants when it plans a query: not if settings have a say, such as
+/// the time zone or the order of a date's parts.
+pub fn is_immutable_cast(pathway: CoercionPathway, source: TypeOid, target: TypeOid) -> bool {
+    let both = [source, target];
+    match pathway {
+        CoercionPathway::Same => true,
+        CoercionPathway::Function => !both.contains(&TypeOid::TIMESTAMPTZ),
+        CoercionPathway::InputOutput => both.iter().all(|one| IMMUTABLE_TEXTS.contains(one)),
+        CoercionPathway::Elements => false,
+    }
+}
+
 /// Returns how a value of `source` becomes one of `target` in this context; `None` if it cannot.
 ///
 /// ```text

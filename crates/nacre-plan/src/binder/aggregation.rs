@@ -104,8 +104,9 @@ impl<'s> Aggregation<'s> {
                 Ok(())
             }
             _ => {
+                let range = expression.range;
                 if let ScalarKind::Subquery(subquery) = &mut expression.kind {
-                    self.collect_in_query(&mut subquery.root, binder)?;
+                    self.collect_in_query(&mut subquery.root, range, binder)?;
                 }
                 let mut children = expression.children_mut();
                 children.try_for_each(|child| self.collect(child, binder))
@@ -118,9 +119,10 @@ impl<'s> Aggregation<'s> {
     fn collect_in_query(
         &mut self,
         root: &mut RelationalOperator,
+        range: SourceRange,
         binder: &mut Binder<'_>,
     ) -> Result<(), BindError> {
-        let mut outer: Vec<(SourceRange, ColumnId)> = Vec::new();
+        let mut outer = binder.folded_names(range);
         collect_outer(root, &root.free_columns(), &mut outer);
         outer.sort_unstable_by_key(|(range, column)| (range.start, *column));
         let mut renaming = ColumnRenaming::new();

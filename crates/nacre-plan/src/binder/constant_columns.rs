@@ -3,17 +3,37 @@
 
 use std::collections::HashSet;
 
+use nacre_syntax::SourceRange;
+
 use super::Binder;
-use crate::algebra::{RelationalOperator, ScalarExpression};
+use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::folding::{ConstantColumns, constant_columns, fold_expression};
 
 impl Binder<'_> {
     /// Folds an expression over the rows of the present FROM.
-    pub(super) fn fold(&self, expression: &mut ScalarExpression) {
+    pub(super) fn fold(&mut self, expression: &mut ScalarExpression) {
+        // Queries around this one look at its names.
+        let is_within = !self.outer_scopes.is_empty();
+        let (mut named, mut kept) = (Vec::new(), Vec::new());
+        if is_within {
+            collect_names(expression, &mut named);
+        }
         match self.constants.last() {
             Some(known) => fold_expression(expression, known),
             None => fold_expression(expression, &ConstantColumns::new()),
         }
+        if is_within && !named.is_empty() {
+            collect_names(expression, &mut kept);
+            let kept: HashSet<ColumnId> = kept.into_iter().map(|(_, column)| column).collect();
+            named.retain(|(_, column)| !kept.contains(column));
+            self.folded_names.extend(named);
+        }
+    }
+
+    /// Returns the columns that folding has taken out of a part of the text, and where they stood.
+    pub(super) fn folded_names(&self, part: SourceRange) -> Vec<(SourceRange, ColumnId)> {
+        let is_in = |range: SourceRange| part.start <= range.start && range.end <= part.end;
+        self.folded_names.iter().filter(|(range, _)| is_in(*range)).copied().collect()
     }
 
     /// Notes the constants among the columns of a query in FROM.
@@ -32,4 +52,11 @@ impl Binder<'_> {
         side.collect_made_columns(&mut made);
         known.retain(|column, _| !made.contains(column));
     }
+}
+
+fn collect_names(expression: &ScalarExpression, into: &mut Vec<(SourceRange, ColumnId)>) {
+    if let ScalarKind::Column(column) = expression.kind {
+        into.push((expression.range, column));
+    }
+    expression.children().for_each(|child| collect_names(child, into));
 }

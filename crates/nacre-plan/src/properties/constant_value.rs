@@ -11,7 +11,7 @@
 use std::cmp::Ordering;
 
 use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, OperatorEntry, find_function};
-use nacre_functions::coercion::CoercionPathway;
+use nacre_functions::coercion::{CoercionPathway, is_immutable_cast};
 use nacre_functions::kernels::{KernelContext, compare_values, has_text, scalar_kernel};
 use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{
@@ -161,31 +161,11 @@ fn cast_constant(
     Some(cast_value(value.clone(), source, target, context, &ValueSettings::default()))
 }
 
-/// Whether a cast has the same value whatever the settings of the session are.
+/// Whether a cast asks for no setting of the session; the texts of floats and of bytes do.
 fn asks_no_settings(pathway: CoercionPathway, source: TypeOid, target: TypeOid) -> bool {
-    let both = [source, target];
-    match pathway {
-        CoercionPathway::Same => true,
-        // The time zone.
-        CoercionPathway::Function => !both.contains(&TypeOid::TIMESTAMPTZ),
-        CoercionPathway::InputOutput => both.iter().all(|one| has_plain_text(*one)),
-        CoercionPathway::Elements => false,
-    }
-}
-
-/// Whether the texts of a type are the same in all sessions.
-fn has_plain_text(oid: TypeOid) -> bool {
-    matches!(
-        oid,
-        TypeOid::BOOL
-            | TypeOid::INT2
-            | TypeOid::INT4
-            | TypeOid::INT8
-            | TypeOid::NUMERIC
-            | TypeOid::TEXT
-            | TypeOid::VARCHAR
-            | TypeOid::BPCHAR
-    )
+    let asks = [TypeOid::FLOAT4, TypeOid::FLOAT8, TypeOid::BYTEA].contains(&source)
+        && pathway == CoercionPathway::InputOutput;
+    !asks && is_immutable_cast(pathway, source, target)
 }
 
 fn negated(value: KnownValue) -> Option<KnownValue> {

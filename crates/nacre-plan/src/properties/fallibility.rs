@@ -4,7 +4,7 @@
 //! What may fail of functions and casts `nacre-functions` says, to the executor as well.
 
 use nacre_functions::catalog::{FunctionVolatility, OperatorEntry, find_function, operators_named};
-use nacre_functions::coercion::CoercionPathway;
+use nacre_functions::coercion::{CoercionPathway, is_immutable_cast};
 use nacre_functions::kernels::{KernelFallibility, call_fallibility, cast_never_fails};
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
@@ -238,11 +238,10 @@ fn is_widening(operand: &ScalarExpression, target: TypeOid, method: CastStep) ->
 fn is_constant_folded(expression: &ScalarExpression) -> bool {
     let is_folded = match &expression.kind {
         ScalarKind::Constant(_) => true,
-        ScalarKind::Cast { method, .. } => matches!(
-            method,
-            CastStep::Type(CoercionPathway::Same | CoercionPathway::Function)
-                | CastStep::Modifier { .. }
-        ),
+        ScalarKind::Cast { operand, method: CastStep::Type(pathway) } => {
+            is_immutable_cast(*pathway, operand.sql_type.oid(), expression.sql_type.oid())
+        }
+        ScalarKind::Cast { method: CastStep::Modifier { .. }, .. } => true,
         ScalarKind::Operator { operator, .. } => {
             let function = find_function(operator.function);
             function.is_some_and(|function| function.volatility == FunctionVolatility::Immutable)
