@@ -35,6 +35,8 @@ fn nothing_is_evaluated_beside_a_constant_that_decides() {
         ("s::integer >= 1 or true", "50"),
         ("id / 0 = 1 and false", "0"),
         ("not (id / 0 = 1 and false)", "50"),
+        ("s::integer between symmetric 1 and null::integer", "0"),
+        ("s::integer = 1 and null or id = 1", "1"),
         ("(id / 0 = null::bigint) is null", "50"),
         ("case when false then id / 0 when true then 2 else id / 0 end = 2", "50"),
         ("case when true then null::integer else id end = id / 0", "0"),

@@ -13,7 +13,7 @@
 //!    decides an expression beside it, but FALSE in front of it in AND, and the like.
 //! 2. The input of a condition that is never true is not computed if a constant in it fails.
 //! # Source
-//! PostgreSQL 15, `eval_const_expressions`, which runs once names and types are known.
+//! PostgreSQL 15, `eval_const_expressions` and `canonicalize_qual`, which run once names and types are known.
 
 use std::collections::{HashMap, HashSet};
 
@@ -116,6 +116,35 @@ pub(crate) fn fold_expression(expression: &mut ScalarExpression, known: &Constan
             expression.children_mut().for_each(|child| fold_expression(child, known));
             fold_call(expression);
         }
+    }
+}
+
+/// Takes null for false in a condition of rows, for which both are the same: `x > 1 and null` is
+/// false, `x > 1 or null` is `x > 1`.
+pub(crate) fn decide_nulls(condition: &mut ScalarExpression) {
+    let is_open = |one: &ScalarExpression| constant_of(one).is_none_or(is_true);
+    match &mut condition.kind {
+        ScalarKind::And(all) => {
+            all.iter_mut().for_each(decide_nulls);
+            if !all.iter().all(is_open) && !all.iter().any(fails_at_once) {
+                set_constant(condition, SqlValue::Boolean(false));
+            }
+        }
+        ScalarKind::Or(all) => {
+            all.iter_mut().for_each(decide_nulls);
+            all.retain(is_open);
+            if all.len() > 1 {
+                return;
+            }
+            match all.pop() {
+                None => set_constant(condition, SqlValue::Boolean(false)),
+                only => set_value(condition, only),
+            }
+        }
+        ScalarKind::Constant(ConstantValue(value @ SqlValue::Null)) => {
+            *value = SqlValue::Boolean(false);
+        }
+        _ => {}
     }
 }
 

@@ -7,7 +7,7 @@ use nacre_syntax::SourceRange;
 
 use super::Binder;
 use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression, ScalarKind};
-use crate::folding::{ConstantColumns, constant_columns, fold_expression};
+use crate::folding::{ConstantColumns, constant_columns, decide_nulls, fold_expression};
 
 impl Binder<'_> {
     /// Folds an expression over the rows of the present FROM.
@@ -28,6 +28,12 @@ impl Binder<'_> {
             named.retain(|(_, column)| !kept.contains(column));
             self.folded_names.extend(named);
         }
+    }
+
+    /// Folds a condition of rows.
+    pub(super) fn fold_condition(&mut self, condition: &mut ScalarExpression) {
+        self.fold(condition);
+        decide_nulls(condition);
     }
 
     /// Returns the columns that folding has taken out of a part of the text, and where they stood.

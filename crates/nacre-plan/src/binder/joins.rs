@@ -146,7 +146,7 @@ impl Binder<'_> {
         }
         scope.columns.splice(0..0, merged);
         let mut condition = condition;
-        condition.iter_mut().for_each(|condition| self.fold(condition));
+        condition.iter_mut().for_each(|condition| self.fold_condition(condition));
         if variant.keeps_right() {
             self.forget_constants(&left);
         }

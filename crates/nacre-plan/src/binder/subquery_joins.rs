@@ -98,7 +98,7 @@ impl Binder<'_> {
         root: RelationalOperator,
         mut condition: ScalarExpression,
     ) -> Result<RelationalOperator, BindError> {
-        self.fold(&mut condition);
+        self.fold_condition(&mut condition);
         if !has_subquery(&condition) {
             return Ok(RelationalOperator::Filter { input: Box::new(root), condition });
         }
