@@ -107,6 +107,17 @@ fn constant_that_fails_beside_one_that_decides_raises_its_error() {
     assert_eq!(database.run_optimized(sql).unwrap_err(), message);
 }
 
+/// One of both values was shown for both, 2026-11-28.
+#[test]
+fn lateral_queries_show_values_that_are_equal_and_look_different() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let rows = "(values (1, 1.5), (2, 1.50)) v(i, f)";
+    let sql =
+        format!("select i, l.x from {rows} join lateral (select distinct v.f from t) l(x) on true");
+    let found = database.run_optimized(&format!("{sql} order by i"));
+    assert_eq!(found, Ok(vec![vec!["1".into(), "1.5".into()], vec!["2".into(), "1.50".into()]]));
+}
+
 /// Errors of one side, 2026-11-28: constants that columns of queries in FROM bring, and those that
 /// tests of constants decide, are known when a query is planned.
 #[test]

@@ -26,6 +26,7 @@
 //! complex queries", BTW 2025.
 
 mod defaults;
+mod lookalikes;
 mod outputs;
 mod pulling;
 mod pushing;

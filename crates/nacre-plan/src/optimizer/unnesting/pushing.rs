@@ -20,6 +20,7 @@ use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
 use super::defaults::take_defaults;
+use super::lookalikes::with_texts;
 use super::{DependentJoin, new_column};
 use crate::algebra::conjuncts::{conjunction, with_computed, with_filter};
 use crate::algebra::{
@@ -40,9 +41,10 @@ const DOMAINS_MAX: usize = 16;
 impl DependentJoin {
     /// Joins the left side and the right one, evaluated for the domain, by the domain's columns;
     /// returns a dependent join if there is no way.
-    pub(super) fn over_domain(self, columns: &mut QueryColumns) -> RelationalOperator {
+    pub(super) fn over_domain(mut self, columns: &mut QueryColumns) -> RelationalOperator {
         let mut keys: Vec<ColumnId> = self.outer.iter().copied().collect();
         keys.sort_unstable();
+        self.left = with_texts(self.left, &self.right, &mut keys, columns);
         let source = domain_source(&self.left, &keys);
         let mut pass =
             PushingPass { outer: &self.outer, source, keys, columns, copies: 0, is_ordered: false };
