@@ -961,3 +961,7 @@ select 1 from t where 1 = (select 1 from t x having bool_and((select exists (sel
 select (select max((select exists (select t.a) from t y limit 1)::integer) from t x) from t
 select count(1 in (select a from t x)), count(t.a in (select x.a from t x)) from t
 select rank() over (order by a) in (select a from t x) from t
+select 65::"char", 'ab'::"char", s::"char" from t
+select 1::"integer"
+select 1::"int4", 1::int4, 1::dec, 'a'::nchar, 'a'::national char varying, 1::float(3), 1::float, 'x'::name, 'x'::pg_catalog.bpchar
+select 1::"float"

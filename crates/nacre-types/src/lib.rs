@@ -48,7 +48,8 @@ pub use types::catalog;
 pub use types::sql_type::{SqlType, TypeKind};
 pub use types::type_modifier::{IntervalFields, TypeModifier};
 pub use types::type_name::{
-    find_type_by_words, format_type, modifier_of, parse_type_name, resolve_type_name,
+    find_type_by_words, format_type, modifier_of, parse_type_name, resolve_type_identifier,
+    resolve_type_name,
 };
 pub use value::{
     ARRAY_DIMENSIONS_MAX, ArrayDimension, SqlArray, SqlRecord, SqlValue, ValueSettings,

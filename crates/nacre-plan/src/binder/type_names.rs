@@ -5,7 +5,8 @@ use nacre_syntax::{
     TypeKind, TypeName,
 };
 use nacre_types::{
-    IntervalFields as KeptFields, SqlType, TypeModifier, ValueError, resolve_type_name,
+    IntervalFields as KeptFields, SqlType, TypeModifier, ValueError, resolve_type_identifier,
+    resolve_type_name,
 };
 
 use super::Binder;
@@ -16,17 +17,23 @@ impl Binder<'_> {
         if name.is_setof {
             return Err(BindError::not_supported("SETOF", name.range));
         }
-        let (words, modifiers) = match &name.kind {
-            TypeKind::Named { name: object, modifiers } => match &object.parts[..] {
-                [own] => (own.text.as_str(), modifiers),
-                [schema, own] if schema.text == "pg_catalog" => (own.text.as_str(), modifiers),
-                _ => return Err(BindError::not_supported("types of schemas", name.range)),
-            },
-            TypeKind::Builtin { which, modifiers } => (builtin_words(*which), modifiers),
-            TypeKind::Interval(fields) => return with_dimensions(name, interval_type(*fields)),
+        let numbers =
+            |all: &[ExpressionNode]| all.iter().map(modifier).collect::<Result<Vec<_>, _>>();
+        let found = match &name.kind {
+            TypeKind::Named { name: object, modifiers } => {
+                let own = match &object.parts[..] {
+                    [own] => own,
+                    [schema, own] if schema.text == "pg_catalog" => own,
+                    _ => return Err(BindError::not_supported("types of schemas", name.range)),
+                };
+                resolve_type_identifier(&own.text, &numbers(modifiers)?)
+            }
+            TypeKind::Builtin { which, modifiers } => {
+                resolve_type_name(builtin_words(*which), &numbers(modifiers)?)
+            }
+            TypeKind::Interval(fields) => interval_type(*fields),
         };
-        let numbers = modifiers.iter().map(modifier).collect::<Result<Vec<i32>, _>>()?;
-        with_dimensions(name, resolve_type_name(words, &numbers))
+        with_dimensions(name, found)
     }
 }
 

@@ -69,15 +69,27 @@ pub fn resolve_type_name(words: &str, modifiers: &[i32]) -> Result<SqlType, Valu
     if words == "float" {
         return float_type(modifiers);
     }
-    let Some(oid) = find_type_by_words(words) else {
-        return Err(ValueError::undefined_object(format!("type \"{words}\" does not exist")));
-    };
+    let oid = find_type_by_words(words).ok_or_else(|| unknown_type(words))?;
     let is_keyword = SYNONYMS.iter().any(|(name, _)| *name == words && *name != "bpchar");
     let implied: &[i32] = match oid {
         TypeOid::BPCHAR | TypeOid::BIT if is_keyword && modifiers.is_empty() => &[1],
         _ => modifiers,
     };
     Ok(SqlType::new(oid).with_modifier(modifier_of(oid, implied)?))
+}
+
+/// Returns the type that an identifier names, with modifiers applied: `"char"` in quotes is a type
+/// of one byte, and `"integer"` is none.
+///
+/// # Errors
+/// As [`resolve_type_name`].
+pub fn resolve_type_identifier(name: &str, modifiers: &[i32]) -> Result<SqlType, ValueError> {
+    let entry = find_type_named(name).ok_or_else(|| unknown_type(name))?;
+    Ok(SqlType::new(entry.oid).with_modifier(modifier_of(entry.oid, modifiers)?))
+}
+
+fn unknown_type(name: &str) -> ValueError {
+    ValueError::undefined_object(format!("type \"{name}\" does not exist"))
 }
 
 fn float_type(modifiers: &[i32]) -> Result<SqlType, ValueError> {
