@@ -147,6 +147,15 @@ pub(super) fn strings(
             let holds = |row: usize| holds.get(codes[row] as usize).copied().unwrap_or(false);
             each(rows, &mut words, out, holds)
         }
+        VectorValues::Bytes(strings) if let Some(short) = predicate.short_strings() => {
+            let views = strings.views();
+            let holds = |row: usize| {
+                let own = views[row].word();
+                short.words.iter().fold(false, |found, word| found | (own == *word))
+                    != short.is_negated
+            };
+            each(rows, &mut words, out, holds)
+        }
         VectorValues::Bytes(strings) => {
             each(rows, &mut words, out, |row| strings.with(row, |value| test(value)))
         }

@@ -38,6 +38,7 @@ use super::row_nodes::{RowNode, add_row_node};
 use super::substring::TextPart;
 use super::text_length::TextLength;
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
+use crate::scan::StringPredicate;
 use crate::value::{IntLimit, RoundedTo, ScalarValue, ValueClass};
 
 /// Deepest nesting of nodes: below the 500 that the executor resolves.
@@ -619,7 +620,53 @@ impl<'c> ExpressionLowering<'c> {
                 _ => ids.push(self.condition(operand)?),
             }
         }
+        let ids = self.with_string_lists(ids, is_and)?;
         self.combine(&ids, is_and)
+    }
+
+    /// Puts comparisons of a string with constants, which follow each other, into one: `s = 'a' or
+    /// s = 'b'` is `s in ('a', 'b')`.
+    fn with_string_lists(
+        &mut self,
+        ids: Vec<ExpressionId>,
+        is_and: bool,
+    ) -> LoweringResult<Vec<ExpressionId>> {
+        let wanted = if is_and { CompareOp::Ne } else { CompareOp::Eq };
+        let mut lists: Vec<(ExpressionId, Vec<ExpressionId>, Vec<Vec<u8>>)> = Vec::new();
+        for id in ids {
+            let test = match self.graph.node(id) {
+                ExpressionNode::Compare { op, left, right } if *op == wanted => {
+                    match self.graph.node(*right) {
+                        ExpressionNode::Constant(ScalarValue::Bytes(value)) => {
+                            Some((*left, value.to_vec()))
+                        }
+                        _ => None,
+                    }
+                }
+                _ => None,
+            };
+            let (input, values) = match test {
+                Some((input, value)) => (input, vec![value]),
+                None => (id, Vec::new()),
+            };
+            match lists.last_mut() {
+                Some((last, own, all)) if *last == input && !values.is_empty() => {
+                    own.push(id);
+                    all.extend(values);
+                }
+                _ => lists.push((input, vec![id], values)),
+            }
+        }
+        let mut merged = Vec::with_capacity(lists.len());
+        for (input, own, values) in lists {
+            if own.len() == 1 {
+                merged.extend(own);
+            } else {
+                let predicate = StringPredicate::one_of(values, is_and);
+                merged.push(self.graph.add(ExpressionNode::StringTest { input, predicate })?);
+            }
+        }
+        Ok(merged)
     }
 
     /// Makes a balanced tree, which is evaluated from left to right, too.
@@ -710,6 +757,7 @@ impl<'c> ExpressionLowering<'c> {
             let element = self.lower(element)?;
             ids.push(self.compare(op, operand, element)?.id);
         }
+        let ids = self.with_string_lists(ids, is_all)?;
         self.combine(&ids, is_all)
     }
 

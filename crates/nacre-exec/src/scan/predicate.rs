@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use nacre_column::{CompareOp, Constant, Restriction};
 
+use crate::vector::{INLINE_BYTES_MAX, StringView};
+
 /// Decides on a string that is not null.
 type StringTest = dyn Fn(&[u8]) -> bool + Send + Sync;
 
@@ -16,6 +18,15 @@ pub struct StringPredicate {
     /// For EXPLAIN.
     text: String,
     holds: Arc<StringTest>,
+    equal: Option<Arc<ShortStrings>>,
+}
+
+/// Strings that values are equal to, or to none of them: each fits into a view.
+#[derive(Debug)]
+pub(crate) struct ShortStrings {
+    /// As [`StringView::word`].
+    pub(crate) words: Vec<u128>,
+    pub(crate) is_negated: bool,
 }
 
 impl StringPredicate {
@@ -24,7 +35,28 @@ impl StringPredicate {
         text: impl Into<String>,
         holds: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { text: text.into(), holds: Arc::new(holds) }
+        Self { text: text.into(), holds: Arc::new(holds), equal: None }
+    }
+
+    /// Makes the predicate that a string is one of `values`, or is none of them.
+    pub(crate) fn one_of(values: Vec<Vec<u8>>, is_negated: bool) -> Self {
+        let is_short = values.iter().all(|value| value.len() <= INLINE_BYTES_MAX);
+        let word = |value: &Vec<u8>| StringView::new(value, &mut Vec::new()).word();
+        let words = || values.iter().map(word).collect();
+        let equal = is_short.then(|| Arc::new(ShortStrings { words: words(), is_negated }));
+        let text = match (&values[..], is_negated) {
+            ([_], false) => "= ?".to_owned(),
+            ([_], true) => "<> ?".to_owned(),
+            (_, false) => format!("in ({} values)", values.len()),
+            (_, true) => format!("not in ({} values)", values.len()),
+        };
+        let holds = move |own: &[u8]| values.iter().any(|value| own == value) != is_negated;
+        Self { equal, ..Self::new(text, holds) }
+    }
+
+    /// Returns the strings that values are compared with, if these are all short.
+    pub(crate) fn short_strings(&self) -> Option<&ShortStrings> {
+        self.equal.as_deref()
     }
 
     /// Returns the test.

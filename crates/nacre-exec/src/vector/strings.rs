@@ -55,6 +55,15 @@ impl StringView {
         Self { len, prefix: [a, b, c, d], rest }
     }
 
+    /// Returns all of the view: equal for equal strings of up to [`INLINE_BYTES_MAX`] bytes, and
+    /// unequal for a short one and any other.
+    #[inline]
+    pub(crate) fn word(self) -> u128 {
+        let Self { len, prefix, rest } = self;
+        let low = u64::from(len) | u64::from(u32::from_le_bytes(prefix)) << 32;
+        u128::from(low) | u128::from(u64::from_le_bytes(rest)) << 64
+    }
+
     /// Returns how many bytes the string has.
     #[inline]
     pub fn len(&self) -> usize {

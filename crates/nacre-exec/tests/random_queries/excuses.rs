@@ -16,7 +16,8 @@
 //! 6. A query that is an expression has several rows, in PostgreSQL, too, where a constant decides
 //!    that its value is not needed.
 //! 7. We fail, PostgreSQL has no rows, and fails, too, for such a part of the query: it evaluates
-//!    conditions of WHERE before those of joins, and nothing if it finds an empty item first.
+//!    conditions of WHERE before those of joins, and nothing if it finds an empty item first. It
+//!    evaluates cheaper conditions first, also of those that a comparison of rows is made of.
 //!
 //! Of two plans of our own with different orders of joins one may fail for an expression of a query
 //! of several items that fails apart, too, if the other one has no rows: it finds that before. If
@@ -121,10 +122,31 @@ fn our_error_reason(
         Some("PostgreSQL computes arguments of windows for rows of frames")
     } else if fails(true, &is_bound) {
         Some("PostgreSQL begins with the other bound")
+    } else if fails(text.contains(" and ") || compares_rows(&text), &any_part) {
+        Some("PostgreSQL begins with a cheaper condition")
     } else {
         let is_known = fails(has_several_rows(answers.ours), &is_query);
         is_known.then_some("PostgreSQL needs no value of a query of several rows")
     }
+}
+
+/// Whether rows of values are tested for equality.
+fn compares_rows(text: &str) -> bool {
+    text.match_indices(") = (").any(|(at, sign)| {
+        let mut depth = 0;
+        for one in text[at + sign.len()..].chars() {
+            match one {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                ',' if depth == 0 => return true,
+                _ => {}
+            }
+            if depth < 0 {
+                break;
+            }
+        }
+        false
+    })
 }
 
 /// Whether a query within has no rows in PostgreSQL.
