@@ -16,6 +16,10 @@ use crate::pipeline::{BranchRule, IntOperand, SlotId, StepProgram, SubOperator};
 use crate::value::ScalarValue;
 use crate::vector::{BitVector, ColumnVector, VectorBatch, VectorValues};
 
+/// Steps between two looks at whether the query is to end: each takes microseconds, but a program
+/// may have a hundred thousand of them.
+const STEPS_BETWEEN_CHECKS: usize = 256;
+
 /// The rows of a batch that may raise errors.
 pub(super) struct ActiveRows<'b> {
     pub(super) rows: usize,
@@ -73,7 +77,10 @@ impl StepInterpreter {
     ) -> ExecResult<()> {
         self.branches.clear();
         let mut time: Option<OperatorTime> = None;
-        for (step, counters) in program.steps.iter().zip(counters) {
+        for (index, (step, counters)) in program.steps.iter().zip(counters).enumerate() {
+            if index % STEPS_BETWEEN_CHECKS == STEPS_BETWEEN_CHECKS - 1 {
+                self.control.check()?;
+            }
             let (rows, start) = (batch.selected_rows(), Instant::now());
             if rows == 0 {
                 return Ok(());

@@ -15,6 +15,7 @@
 //! 3. A sub-operator with a limit checks it for active rows that are not null; without one, the
 //!    bounds of its inputs have proved it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nacre_column::CompareOp;
@@ -322,20 +323,16 @@ impl StepProgram {
     /// Tells each filter which slots are read after it and hold something by then; `outputs` are
     /// read by the sink. Returns the slots of the source that are read.
     pub(crate) fn note_live(&mut self, outputs: &[SlotId]) -> Vec<SlotId> {
-        let mut live: Vec<SlotId> = outputs.to_vec();
+        let mut live: BTreeSet<SlotId> = outputs.iter().copied().collect();
         for step in self.steps.iter_mut().rev() {
             if let SubOperator::Filter { live: known, .. } = step {
-                live.sort_unstable();
-                live.dedup();
-                known.clone_from(&live);
+                *known = live.iter().copied().collect();
             }
             if let Some(output) = step.output() {
-                live.retain(|slot| *slot != output);
+                live.remove(&output);
             }
             live.extend(step.inputs());
         }
-        live.sort_unstable();
-        live.dedup();
-        live
+        live.into_iter().collect()
     }
 }
