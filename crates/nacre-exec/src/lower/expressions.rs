@@ -13,6 +13,7 @@
 //! ([`super::row_nodes`]).
 
 mod numerics;
+mod row_tests;
 
 use nacre_column::CompareOp;
 use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
@@ -23,6 +24,7 @@ use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
 use numerics::{call_may_fail, common_scale, is_exact_arithmetic, numeric_parts};
+pub(super) use row_tests::condition_runs;
 
 use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
@@ -611,15 +613,21 @@ impl<'c> ExpressionLowering<'c> {
     ) -> LoweringResult<LoweredExpression> {
         let could_fail = self.may_fail;
         let mut ids = Vec::with_capacity(operands.len());
-        for operand in operands {
-            match fold_constant(operand)? {
-                // PostgreSQL evaluates nothing beside a constant that decides.
-                Some(SqlValue::Boolean(value)) if value != is_and => {
-                    self.may_fail = could_fail;
-                    let id = self.bool_constant(value)?;
-                    return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+        for run in condition_runs(operands, is_and)? {
+            if let Some(tests) = self.run_of_tests(&run, is_and)? {
+                ids.extend(tests);
+                continue;
+            }
+            for operand in &operands[run.range] {
+                match fold_constant(operand)? {
+                    // PostgreSQL evaluates nothing beside a constant that decides.
+                    Some(SqlValue::Boolean(value)) if value != is_and => {
+                        self.may_fail = could_fail;
+                        let id = self.bool_constant(value)?;
+                        return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+                    }
+                    _ => ids.push(self.condition(operand)?),
                 }
-                _ => ids.push(self.condition(operand)?),
             }
         }
         self.combine(&ids, is_and)
@@ -708,6 +716,9 @@ impl<'c> ExpressionLowering<'c> {
             return Err(LoweringError::not_supported(format!("{} with a list", operator.name)));
         };
         let operand = self.lower_checked(operand)?;
+        if let Some(id) = self.in_constants(operator, operand, elements, is_all)? {
+            return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+        }
         let mut ids = Vec::with_capacity(elements.len());
         for element in elements {
             let element = self.lower(element)?;
