@@ -162,3 +162,50 @@ fn constants_that_fail_raise_their_errors() {
         assert_eq!(database.run_optimized(&sql).unwrap_err(), "division by zero", "{sql}");
     }
 }
+
+/// 20,000 expressions were refused, and the memory of a program had one vector for each,
+/// 2026-11-28.
+#[test]
+fn values_are_among_many_expressions() {
+    const COUNT: i64 = 12_000;
+    let (database, rows) = TestDatabase::of_rows(120, 70, 30);
+    let list = |value: &str, from: i64| {
+        let all: Vec<_> = (0..COUNT).map(|n| format!("{value} + {}", from + n)).collect();
+        all.join(", ")
+    };
+    let is_near = |value: Option<i64>, id: i64, from: i64| {
+        value.map(|value| (from..from + COUNT).contains(&(id - value)))
+    };
+    let (near_a, near_k) = (list("a", 30), list("k", 50));
+    let sql = format!(
+        "select id, id in ({near_a}), id not in ({near_k}, null) from t \
+         where id in ({near_a}) and 10 / (id - 3) <> 5 and id not in ({near_k}) is not true"
+    );
+    let truth = |value: Option<bool>| match value {
+        Some(true) => "t",
+        Some(false) => "f",
+        None => "-",
+    };
+    let mut expected = Texts::new();
+    for row in &rows {
+        let (a, k) = (is_near(row.a, row.id, 30), is_near(row.k, row.id, 50));
+        if a == Some(true) && row.id != 3 && row.id != 5 && k != Some(false) {
+            let is_not_near = if k == Some(true) { Some(false) } else { None };
+            expected.push(vec![
+                row.id.to_string(),
+                truth(a).to_owned(),
+                truth(is_not_near).to_owned(),
+            ]);
+        }
+    }
+    assert!(!expected.is_empty());
+    expected.sort_unstable();
+    assert_eq!(database.rows(&sql), expected);
+    let mut optimized = database.run_optimized(&sql).unwrap();
+    optimized.sort_unstable();
+    assert_eq!(optimized, expected);
+    // Of rows that are found before, the last element is not computed.
+    let sql = |id| format!("select id from t where id in ({near_a}, 10 / (id - {id}))");
+    assert!(database.run_optimized(&sql(40)).is_ok());
+    assert_eq!(database.run_optimized(&sql(20)).unwrap_err(), "division by zero");
+}
