@@ -15,6 +15,7 @@ mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use common::{CommonForm, CommonQuery, CommonReference, RecursiveTerm};
+pub use free_columns::ColumnFlags;
 pub(crate) use parameters::{array_elements, without_elements};
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
