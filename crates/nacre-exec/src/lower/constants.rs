@@ -39,7 +39,7 @@ pub(super) fn without_constants<'e>(
         LoweringError::check_stopped()?;
         let mut columns = Vec::new();
         collect_columns(condition, &mut columns);
-        if is_null_call(condition)? {
+        if is_null_call(condition, None)? {
             has_rows = false;
         } else if !columns.is_empty() || condition.is_volatile() || !has_rows && has_once(condition)
         {

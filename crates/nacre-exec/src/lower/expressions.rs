@@ -12,6 +12,7 @@
 //! ([`super::exact_arithmetic`]). What no vector node computes is computed row by row
 //! ([`super::row_nodes`]).
 
+mod chains;
 mod numerics;
 mod row_tests;
 
@@ -23,6 +24,7 @@ use nacre_plan::algebra::{
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
+use chains::ChainedOperand;
 use numerics::{call_may_fail, common_scale, is_exact_arithmetic, numeric_parts};
 pub(super) use row_tests::condition_runs;
 
@@ -36,7 +38,7 @@ use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
 use super::once::{KnownOnce, ask_for, several_rows};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
-use super::row_nodes::{RowNode, add_row_node};
+use super::row_nodes::{ROW_NODES_MAX, RowNode, add_row_node, row_nodes_min};
 use super::substring::TextPart;
 use super::text_length::TextLength;
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
@@ -70,6 +72,8 @@ pub(super) struct ExpressionLowering<'c> {
     /// Whether errors of values that are computed once do not count.
     allows_once: bool,
     levels: usize,
+    /// The operand of a chain that was lowered last, while the expression above it is lowered.
+    chained: Option<ChainedOperand>,
 }
 
 impl LoweredExpression {
@@ -82,7 +86,7 @@ impl<'c> ExpressionLowering<'c> {
     pub(super) fn new(columns: &'c ColumnPlaces) -> Self {
         let graph = ExpressionGraph::default();
         let (is_grouped, allows_once) = (false, false);
-        Self { graph, may_fail: false, columns, is_grouped, allows_once, levels: 0 }
+        Self { graph, may_fail: false, columns, is_grouped, allows_once, levels: 0, chained: None }
     }
 
     /// Says whether rows are those of groups: few, so that numerics of more than 38 digits do not
@@ -106,12 +110,26 @@ impl<'c> ExpressionLowering<'c> {
         expression: &ScalarExpression,
     ) -> LoweringResult<LoweredExpression> {
         LoweringError::check_stopped()?;
+        if let Some(lowered) = self.lowered_before(expression) {
+            return lowered;
+        }
         if let Some(value) = fold_constant(expression)? {
             return self.constant(&value, expression.sql_type);
         }
-        if is_null_call(expression)? {
+        if is_null_call(expression, self.open_operand())? {
             return self.constant(&SqlValue::Null, expression.sql_type);
         }
+        self.lower_chain(expression)?;
+        let lowered = self.lower_or_by_rows(expression);
+        self.chained = None;
+        lowered
+    }
+
+    /// Adds an expression that constants do not decide; if vectors do not compute it, row by row.
+    fn lower_or_by_rows(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<LoweredExpression> {
         let (levels, may_fail) = (self.levels, self.may_fail);
         self.levels += graph_levels(&expression.kind);
         let lowered = if self.levels > LEVELS_MAX {
@@ -129,6 +147,9 @@ impl<'c> ExpressionLowering<'c> {
             lowered => return lowered,
         };
         self.may_fail = may_fail;
+        if row_nodes_min(expression) > ROW_NODES_MAX {
+            return Err(error);
+        }
         let mut calls = Vec::new();
         let mut plain = expression.clone();
         self.take_calls(&mut plain, false, &mut calls)?;

@@ -25,6 +25,7 @@ pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Opt
         ScalarKind::Operator { operands, .. } if operands.iter().any(is_plain_column) => {
             return Ok(None);
         }
+        _ if begins_with_column(expression) => return Ok(None),
         _ => {
             let row = RowExpression::compile(expression, &mut |_, _| None);
             let Some(row) = row.filter(|row| !row.has_inputs()) else { return Ok(None) };
@@ -76,19 +77,28 @@ enum ConstantPart {
 }
 
 /// Whether a constant null decides a call, or calls that are its arguments: PostgreSQL evaluates
-/// no other argument.
+/// no other argument. `open` is known to depend on rows.
 ///
 /// # Errors
 /// As [`fold_constant`], of another constant in it that fails.
-pub(super) fn is_null_call(expression: &ScalarExpression) -> LoweringResult<bool> {
-    Ok(constant_part(expression)? == ConstantPart::Null)
+pub(super) fn is_null_call(
+    expression: &ScalarExpression,
+    open: Option<*const ScalarExpression>,
+) -> LoweringResult<bool> {
+    Ok(constant_part(expression, open)? == ConstantPart::Null)
 }
 
 /// Looks at arguments before the call. Of arguments that are all constants none is computed here,
 /// so that each constant is computed once, as a part of the largest expression of constants.
 ///
 /// Most calls have columns and literals: these are decided without a look at the function.
-fn constant_part(expression: &ScalarExpression) -> LoweringResult<ConstantPart> {
+fn constant_part(
+    expression: &ScalarExpression,
+    open: Option<*const ScalarExpression>,
+) -> LoweringResult<ConstantPart> {
+    if open == Some(std::ptr::from_ref(expression)) {
+        return Ok(ConstantPart::Open);
+    }
     let operands = match &expression.kind {
         ScalarKind::Operator { operands, .. } => operands,
         ScalarKind::Function { arguments, .. } => arguments,
@@ -103,7 +113,8 @@ fn constant_part(expression: &ScalarExpression) -> LoweringResult<ConstantPart> 
         let is_whole = operands.iter().all(is_of_constants);
         return Ok(if is_whole { ConstantPart::Whole } else { ConstantPart::Open });
     }
-    let parts = operands.iter().map(constant_part).collect::<LoweringResult<Vec<_>>>()?;
+    let parts = operands.iter().map(|operand| constant_part(operand, open));
+    let parts = parts.collect::<LoweringResult<Vec<_>>>()?;
     if parts.iter().all(|part| *part == ConstantPart::Whole) {
         return Ok(ConstantPart::Whole);
     }
@@ -141,6 +152,25 @@ fn is_plain_column(mut expression: &ScalarExpression) -> bool {
     matches!(expression.kind, ScalarKind::Column(_))
 }
 
+/// Whether the first operand of the first operand and so on is a column.
+fn begins_with_column(mut expression: &ScalarExpression) -> bool {
+    while let Some(first) = first_operand(expression) {
+        expression = first;
+    }
+    matches!(expression.kind, ScalarKind::Column(_))
+}
+
+/// Returns the operand that a call or cast computes first.
+pub(super) fn first_operand(expression: &ScalarExpression) -> Option<&ScalarExpression> {
+    match &expression.kind {
+        ScalarKind::Operator { operands: all, .. }
+        | ScalarKind::Function { arguments: all, .. }
+        | ScalarKind::Coalesce(all) => all.first(),
+        ScalarKind::Cast { operand, .. } | ScalarKind::Proven(operand) => Some(operand),
+        _ => None,
+    }
+}
+
 /// Whether an expression is a column, or a cast of one, or a literal that is not null.
 fn is_plain(expression: &ScalarExpression) -> bool {
     match &expression.kind {
@@ -171,7 +201,7 @@ fn is_of_constants(expression: &ScalarExpression) -> bool {
 /// As [`fold_constant`], of a constant in it that fails.
 pub(super) fn is_never_true(condition: &ScalarExpression) -> LoweringResult<bool> {
     let value = fold_constant(condition)?;
-    Ok(value.is_some_and(|value| !is_bool(&value, true)) || is_null_call(condition)?)
+    Ok(value.is_some_and(|value| !is_bool(&value, true)) || is_null_call(condition, None)?)
 }
 
 /// Computes the constants of an expression that is evaluated for no row: PostgreSQL computes them
