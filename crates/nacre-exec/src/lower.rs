@@ -5,6 +5,7 @@
 //!    become its predicates (`scans`, `predicates`).
 //! 2. Expressions become nodes of a graph (`expressions`); each has a form (`form`), which says
 //!    what its physical values stand for: the scale of a decimal, days, characters without blanks.
+//!    Comparisons of the same values with many constants become one look-up (`row_sets`).
 //! 3. Operators, functions and aggregates are recognised by OID (`operators`), casts by the types
 //!    that they are between. What has no columns is computed here (`fold`).
 //! 4. Equalities between both sides of a join become its keys (`joins`), its other conditions are
@@ -72,6 +73,7 @@ mod relations;
 mod row_call;
 mod row_expression;
 mod row_nodes;
+mod row_sets;
 mod scans;
 mod series;
 mod session;

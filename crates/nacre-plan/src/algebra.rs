@@ -14,6 +14,7 @@ mod windows;
 
 pub use columns::{ColumnId, ColumnSource, QueryColumn, QueryColumns};
 pub use common::{CommonForm, CommonQuery, CommonReference, RecursiveTerm};
+pub use free_columns::ColumnFlags;
 pub use relational::{
     AggregateColumn, BoundSortKey, ComputedColumn, GroupingKey, JoinVariant, OutputColumn,
     QueryPlan, RelationalOperator, SampleMethod, ScannedColumn, SetFunctionColumn, SetInput,

@@ -1,6 +1,6 @@
 //! Functions that others bring along: a kernel over vectors, called as one step.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::control::QueryControl;
 use crate::error::ExecResult;
 use crate::memory::MemoryReservation;
 use crate::value::{IntBounds, ValueClass};
-use crate::vector::{BitVector, ColumnVector};
+use crate::vector::{BitVector, ColumnVector, VectorValues};
 
 /// What a kernel gets.
 #[derive(Debug)]
@@ -27,18 +27,20 @@ pub struct ForeignCall<'c> {
 #[derive(Debug)]
 pub struct CallRoom<'c> {
     memory: RefCell<&'c mut MemoryReservation>,
-    /// Bytes of strings that the operator holds beside them.
-    others: usize,
+    /// The other columns of the operator, whose strings it holds beside them.
+    others: &'c [ColumnVector],
+    /// Bytes of these strings, once asked for.
+    other_bytes: OnceCell<usize>,
     control: &'c QueryControl,
 }
 
 impl<'c> CallRoom<'c> {
     pub(crate) fn new(
         memory: &'c mut MemoryReservation,
-        others: usize,
+        others: &'c [ColumnVector],
         control: &'c QueryControl,
     ) -> Self {
-        Self { memory: RefCell::new(memory), others, control }
+        Self { memory: RefCell::new(memory), others, other_bytes: OnceCell::new(), control }
     }
 
     /// Fails if the query is to end.
@@ -54,7 +56,16 @@ impl<'c> CallRoom<'c> {
     /// # Errors
     /// [`crate::ExecError::OutOfMemory`].
     pub fn ask(&self, bytes: usize) -> ExecResult<()> {
-        self.memory.borrow_mut().resize(self.others.saturating_add(bytes))
+        let others = *self.other_bytes.get_or_init(|| self.other_bytes());
+        self.memory.borrow_mut().resize(others.saturating_add(bytes))
+    }
+
+    fn other_bytes(&self) -> usize {
+        let bytes = self.others.iter().map(|column| match &column.values {
+            VectorValues::Bytes(strings) => strings.bytes(),
+            _ => 0,
+        });
+        bytes.sum()
     }
 }
 

@@ -146,6 +146,30 @@ impl ExpressionNode {
     }
 }
 
+impl ExpressionNode {
+    /// Returns the node that is computed before all others that it is computed of.
+    pub(crate) fn first_input(&self) -> Option<ExpressionId> {
+        match self {
+            Self::Column { .. } | Self::Constant(_) => None,
+            Self::IntArithmetic { left: first, .. }
+            | Self::FloatArithmetic { left: first, .. }
+            | Self::Compare { left: first, .. }
+            | Self::And { left: first, .. }
+            | Self::Or { left: first, .. }
+            | Self::Not { input: first }
+            | Self::StringTest { input: first, .. }
+            | Self::IsNull { input: first }
+            | Self::CastInt { input: first, .. }
+            | Self::Rescale { input: first, .. }
+            | Self::IntToFloat { input: first, .. }
+            | Self::CastFloat { input: first, .. }
+            | Self::ExtractYear { input: first }
+            | Self::Case { condition: first, .. } => Some(*first),
+            Self::Foreign { arguments, .. } => arguments.first().copied(),
+        }
+    }
+}
+
 impl ExpressionGraph {
     /// Adds a node, or finds the one that is equal.
     ///

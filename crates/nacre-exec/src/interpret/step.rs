@@ -1,5 +1,6 @@
 //! Runs the steps of a program on a batch.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,8 +14,12 @@ use crate::error::{ExecError, ExecResult};
 use crate::expression::{CallRoom, ForeignCall, ForeignFunction};
 use crate::memory::{MemoryBudget, MemoryReservation};
 use crate::pipeline::{BranchRule, IntOperand, SlotId, StepProgram, SubOperator};
-use crate::value::ScalarValue;
+use crate::value::{ScalarValue, VectorType};
 use crate::vector::{BitVector, ColumnVector, VectorBatch, VectorValues};
+
+/// Steps between two looks at whether the query is to end: each takes microseconds, but a program
+/// may have a hundred thousand of them.
+const STEPS_BETWEEN_CHECKS: usize = 256;
 
 /// The rows of a batch that may raise errors.
 pub(super) struct ActiveRows<'b> {
@@ -35,6 +40,8 @@ pub(crate) struct StepInterpreter {
     flavour: Flavour,
     /// Active rows of the branches that are open, the innermost last.
     branches: Vec<BitVector>,
+    /// Memory of slots that no step reads any more, by type.
+    spare: HashMap<VectorType, Vec<VectorValues>>,
     /// Of the strings that functions make.
     memory: MemoryReservation,
     control: Arc<QueryControl>,
@@ -47,7 +54,7 @@ impl StepInterpreter {
         control: &Arc<QueryControl>,
     ) -> Self {
         let (memory, control) = (budget.reservation("expression"), Arc::clone(control));
-        Self { flavour, branches: Vec::new(), memory, control }
+        Self { flavour, branches: Vec::new(), spare: HashMap::new(), memory, control }
     }
 
     /// Makes a batch for a program.
@@ -73,7 +80,11 @@ impl StepInterpreter {
     ) -> ExecResult<()> {
         self.branches.clear();
         let mut time: Option<OperatorTime> = None;
-        for (step, counters) in program.steps.iter().zip(counters) {
+        let mut last_uses = program.last_uses.iter().peekable();
+        for (index, (step, counters)) in program.steps.iter().zip(counters).enumerate() {
+            if index % STEPS_BETWEEN_CHECKS == STEPS_BETWEEN_CHECKS - 1 {
+                self.control.check()?;
+            }
             let (rows, start) = (batch.selected_rows(), Instant::now());
             if rows == 0 {
                 return Ok(());
@@ -86,9 +97,22 @@ impl StepInterpreter {
                 continue;
             }
             self.step(step, batch)?;
+            while let Some((_, slot)) = last_uses.next_if(|(last, _)| *last == index) {
+                self.free(&mut batch.columns[*slot]);
+            }
             counters.add(rows, batch.selected_rows(), start.elapsed());
         }
         Ok(())
+    }
+
+    /// Takes the memory of a slot for those of later steps.
+    fn free(&mut self, column: &mut ColumnVector) {
+        let vector_type = column.values.vector_type();
+        let empty = VectorValues::new(vector_type);
+        let mut values = std::mem::replace(&mut column.values, empty);
+        values.clear();
+        column.validity = None;
+        self.spare.entry(vector_type).or_default().push(values);
     }
 
     fn step(&mut self, step: &SubOperator, batch: &mut VectorBatch) -> ExecResult<()> {
@@ -127,11 +151,17 @@ impl StepInterpreter {
     fn compute(&mut self, step: &SubOperator, batch: &mut VectorBatch) -> ExecResult<()> {
         let output = step.output().ok_or_else(|| ExecError::internal("a step without output"))?;
         let mut out = std::mem::take(&mut batch.columns[output]);
+        if !self.spare.is_empty()
+            && out.values.is_empty()
+            && let Some(spare) = self.spare.get_mut(&out.values.vector_type())
+        {
+            out.values = spare.pop().unwrap_or(out.values);
+        }
         let active =
             ActiveRows { rows: batch.rows, bits: self.branches.last().or(batch.selected_bits()) };
         let outcome = match step {
             SubOperator::Foreign { function, arguments, .. } => {
-                let room = room_beside(&batch.columns, &mut self.memory, &self.control);
+                let room = CallRoom::new(&mut self.memory, &batch.columns, &self.control);
                 call(function, arguments, (&batch.columns, &active), room, &mut out)
                     .map_err(|error| named_error(error, function))
             }
@@ -153,19 +183,6 @@ fn named_error(error: ExecError, function: &ForeignFunction) -> ExecError {
         }
         error => error,
     }
-}
-
-/// Returns the room of a call, whose strings take memory beside those of the other columns.
-fn room_beside<'c>(
-    columns: &[ColumnVector],
-    memory: &'c mut MemoryReservation,
-    control: &'c QueryControl,
-) -> CallRoom<'c> {
-    let others = columns.iter().map(|column| match &column.values {
-        VectorValues::Bytes(strings) => strings.bytes(),
-        _ => 0,
-    });
-    CallRoom::new(memory, others.sum(), control)
 }
 
 fn call<'c>(

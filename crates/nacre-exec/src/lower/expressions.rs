@@ -12,7 +12,9 @@
 //! ([`super::exact_arithmetic`]). What no vector node computes is computed row by row
 //! ([`super::row_nodes`]).
 
+mod chains;
 mod numerics;
+mod row_tests;
 
 use nacre_column::CompareOp;
 use nacre_functions::catalog::{FunctionEntry, OperatorEntry};
@@ -22,7 +24,9 @@ use nacre_plan::algebra::{
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
+use chains::ChainedOperand;
 use numerics::{call_may_fail, common_scale, is_exact_arithmetic, numeric_parts};
+pub(super) use row_tests::condition_runs;
 
 use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
@@ -34,7 +38,7 @@ use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
 use super::once::{KnownOnce, ask_for, several_rows};
 use super::operators::{OperatorMeaning, integer_limit, operator_meaning};
-use super::row_nodes::{RowNode, add_row_node};
+use super::row_nodes::{ROW_NODES_MAX, RowNode, add_row_node, row_nodes_min};
 use super::substring::TextPart;
 use super::text_length::TextLength;
 use crate::expression::{ArithmeticOp, ExpressionGraph, ExpressionId, ExpressionNode};
@@ -69,6 +73,8 @@ pub(super) struct ExpressionLowering<'c> {
     /// Whether errors of values that are computed once do not count.
     allows_once: bool,
     levels: usize,
+    /// The operand of a chain that was lowered last, while the expression above it is lowered.
+    chained: Option<ChainedOperand>,
 }
 
 impl LoweredExpression {
@@ -81,7 +87,7 @@ impl<'c> ExpressionLowering<'c> {
     pub(super) fn new(columns: &'c ColumnPlaces) -> Self {
         let graph = ExpressionGraph::default();
         let (is_grouped, allows_once) = (false, false);
-        Self { graph, may_fail: false, columns, is_grouped, allows_once, levels: 0 }
+        Self { graph, may_fail: false, columns, is_grouped, allows_once, levels: 0, chained: None }
     }
 
     /// Says whether rows are those of groups: few, so that numerics of more than 38 digits do not
@@ -105,9 +111,23 @@ impl<'c> ExpressionLowering<'c> {
         expression: &ScalarExpression,
     ) -> LoweringResult<LoweredExpression> {
         LoweringError::check_stopped()?;
+        if let Some(lowered) = self.lowered_before(expression) {
+            return lowered;
+        }
         if let Some(value) = fold_constant(expression)? {
             return self.constant(&value, expression.sql_type);
         }
+        self.lower_chain(expression);
+        let lowered = self.lower_or_by_rows(expression);
+        self.chained = None;
+        lowered
+    }
+
+    /// Adds an expression that constants do not decide; if vectors do not compute it, row by row.
+    fn lower_or_by_rows(
+        &mut self,
+        expression: &ScalarExpression,
+    ) -> LoweringResult<LoweredExpression> {
         let (levels, may_fail) = (self.levels, self.may_fail);
         self.levels += graph_levels(&expression.kind);
         let lowered = if self.levels > LEVELS_MAX {
@@ -125,6 +145,9 @@ impl<'c> ExpressionLowering<'c> {
             lowered => return lowered,
         };
         self.may_fail = may_fail;
+        if row_nodes_min(expression) > ROW_NODES_MAX {
+            return Err(error);
+        }
         let mut calls = Vec::new();
         let mut plain = expression.clone();
         self.take_calls(&mut plain, false, &mut calls)?;
@@ -609,15 +632,21 @@ impl<'c> ExpressionLowering<'c> {
     ) -> LoweringResult<LoweredExpression> {
         let could_fail = self.may_fail;
         let mut ids = Vec::with_capacity(operands.len());
-        for operand in operands {
-            match fold_constant(operand)? {
-                // PostgreSQL evaluates nothing beside a constant that decides.
-                Some(SqlValue::Boolean(value)) if value != is_and => {
-                    self.may_fail = could_fail;
-                    let id = self.bool_constant(value)?;
-                    return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+        for run in condition_runs(operands, is_and)? {
+            if let Some(tests) = self.run_of_tests(&run, is_and)? {
+                ids.extend(tests);
+                continue;
+            }
+            for operand in &operands[run.range] {
+                match fold_constant(operand)? {
+                    // PostgreSQL evaluates nothing beside a constant that decides.
+                    Some(SqlValue::Boolean(value)) if value != is_and => {
+                        self.may_fail = could_fail;
+                        let id = self.bool_constant(value)?;
+                        return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+                    }
+                    _ => ids.push(self.condition(operand)?),
                 }
-                _ => ids.push(self.condition(operand)?),
             }
         }
         let ids = self.with_string_lists(ids, is_and)?;
@@ -752,6 +781,9 @@ impl<'c> ExpressionLowering<'c> {
             return Err(LoweringError::not_supported(format!("{} with a list", operator.name)));
         };
         let operand = self.lower_checked(operand)?;
+        if let Some(id) = self.in_constants(operator, operand, elements, is_all)? {
+            return Ok(LoweredExpression::new(id, ValueForm::Boolean));
+        }
         let mut ids = Vec::with_capacity(elements.len());
         for element in elements {
             let element = self.lower(element)?;

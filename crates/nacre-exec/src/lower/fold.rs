@@ -25,6 +25,7 @@ pub(super) fn fold_constant(expression: &ScalarExpression) -> LoweringResult<Opt
         ScalarKind::Operator { operands, .. } if operands.iter().any(is_plain_column) => {
             return Ok(None);
         }
+        _ if begins_with_column(expression) => return Ok(None),
         _ => {
             let row = RowExpression::compile(expression, &mut |_, _| None);
             let Some(row) = row.filter(|row| !row.has_inputs()) else { return Ok(None) };
@@ -70,6 +71,25 @@ fn is_plain_column(mut expression: &ScalarExpression) -> bool {
         expression = operand;
     }
     matches!(expression.kind, ScalarKind::Column(_))
+}
+
+/// Whether the first operand of the first operand and so on is a column.
+fn begins_with_column(mut expression: &ScalarExpression) -> bool {
+    while let Some(first) = first_operand(expression) {
+        expression = first;
+    }
+    matches!(expression.kind, ScalarKind::Column(_))
+}
+
+/// Returns the operand that a call or cast computes first.
+pub(super) fn first_operand(expression: &ScalarExpression) -> Option<&ScalarExpression> {
+    match &expression.kind {
+        ScalarKind::Operator { operands: all, .. }
+        | ScalarKind::Function { arguments: all, .. }
+        | ScalarKind::Coalesce(all) => all.first(),
+        ScalarKind::Cast { operand, .. } | ScalarKind::Proven(operand) => Some(operand),
+        _ => None,
+    }
 }
 
 fn is_too_long(value: &SqlValue) -> bool {

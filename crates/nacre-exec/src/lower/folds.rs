@@ -793,7 +793,7 @@ mod tests {
         let bytes = [0, 0, 0, 4, 0, 0, 0, 0].repeat(2 * CHECK_ROWS);
         let (control, budget) = (QueryControl::default(), MemoryBudget::new("memory", 1 << 20));
         let mut memory = budget.reservation("test");
-        let room = CallRoom::new(&mut memory, 0, &control);
+        let room = CallRoom::new(&mut memory, &[], &control);
         assert_eq!(for_each_row(&bytes, &room, |_| Ok(())).unwrap(), 2 * CHECK_ROWS);
         control.cancel();
         let mut count = 0;

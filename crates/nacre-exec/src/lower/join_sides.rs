@@ -1,8 +1,6 @@
 //! The sides of a join: their columns, and which one is built.
 
-use std::collections::HashSet;
-
-use nacre_plan::algebra::{ColumnId, JoinVariant, RelationalOperator};
+use nacre_plan::algebra::{ColumnFlags, ColumnId, JoinVariant, RelationalOperator};
 
 use super::columns::LoweredRelation;
 use super::error::LoweringResult;
@@ -31,7 +29,7 @@ pub(super) fn lower_sides(
 ) -> LoweringResult<[LoweredRelation; 2]> {
     let of_side = |side: &RelationalOperator| {
         let all = outputs(side);
-        let own = wanted.iter().copied().filter(|column| all.contains(column));
+        let own = wanted.iter().copied().filter(|column| all.contains(*column));
         lower_relation(relations, side, &own.collect::<Vec<_>>())
     };
     let [left, right] = sides;
@@ -39,16 +37,16 @@ pub(super) fn lower_sides(
 }
 
 /// Returns the columns that an operator hands on.
-fn outputs(operator: &RelationalOperator) -> HashSet<ColumnId> {
-    let mut all = HashSet::new();
+fn outputs(operator: &RelationalOperator) -> ColumnFlags {
+    let mut all = ColumnFlags::default();
     collect_outputs(operator, &mut all);
     all
 }
 
-fn collect_outputs(operator: &RelationalOperator, into: &mut HashSet<ColumnId>) {
+fn collect_outputs(operator: &RelationalOperator, into: &mut ColumnFlags) {
     into.extend(operator.own_columns());
     match operator {
-        RelationalOperator::Aggregate { keys, .. } => into.extend(keys),
+        RelationalOperator::Aggregate { keys, .. } => into.extend(keys.iter().copied()),
         RelationalOperator::Join { variant, left, .. } if !variant.has_right() => {
             collect_outputs(left, into);
         }

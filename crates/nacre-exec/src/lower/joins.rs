@@ -52,7 +52,7 @@ pub(super) fn lower_join(
     conditions: PairConditions<'_>,
     needed: &[ColumnId],
 ) -> LoweringResult<LoweredRelation> {
-    if sides.iter().any(|side| !side.free_columns().is_empty()) {
+    if !sides.iter().all(|side| side.is_closed()) {
         return Err(LoweringError::not_supported("this correlated subquery"));
     }
     let mut wanted = needed.to_vec();

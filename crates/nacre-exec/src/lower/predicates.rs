@@ -9,12 +9,13 @@ use nacre_types::catalog::TypeOid;
 use nacre_types::{ExactNumeric, SqlValue};
 
 use super::columns::{ColumnPlace, ColumnPlaces};
-use super::error::LoweringResult;
+use super::error::{LoweringError, LoweringResult};
 use super::expressions::compare_to_days;
 use super::fold::fold_constant;
 use super::form::ValueForm;
 use super::like::{LikePattern, like_operator};
 use super::operators::{OperatorMeaning, operator_meaning};
+use super::row_sets::SET_ROWS_MIN;
 use crate::plan::ColumnPredicate;
 
 /// Returns what a scan evaluates instead of a condition; `columns` has places in the table.
@@ -23,7 +24,8 @@ use crate::plan::ColumnPredicate;
 /// discount >= 0.05            discount Ge 5
 /// quantity < 24.5             quantity Le 2450 (of two digits); of none: Le 24
 /// day <= timestamp 12:00      day Le
-/// price in (1, 2.555)         left to a filter: 2.555 has no stored value
+/// price in (1, 2.555)         price In {100}: no stored value is 2.555
+/// price <> all (of many)      left to a filter, which looks them up
 /// ```
 ///
 /// # Errors
@@ -69,14 +71,22 @@ pub(super) fn scan_predicates(
             let Some((column, form)) = stored_column(operand, columns) else { return Ok(None) };
             let mut values = Vec::with_capacity(elements.len());
             for element in elements {
+                LoweringError::check_stopped()?;
                 match fold_constant(element)? {
                     Some(value) => values.push(value),
                     None => return Ok(None),
                 }
             }
             let restrictions = match (operator_meaning(operator.oid), is_all) {
-                (Some(OperatorMeaning::Compare(CompareOp::Eq)), false) => any_of(form, &values),
-                (Some(OperatorMeaning::Compare(CompareOp::Ne)), true) => {
+                // Hot rows would compare floats with each.
+                (Some(OperatorMeaning::Compare(CompareOp::Eq)), false)
+                    if form != ValueForm::Double || values.len() < SET_ROWS_MIN =>
+                {
+                    any_of(form, &values)
+                }
+                (Some(OperatorMeaning::Compare(CompareOp::Ne)), true)
+                    if values.len() < SET_ROWS_MIN =>
+                {
                     values.iter().map(|value| compare(CompareOp::Ne, form, value)).collect()
                 }
                 _ => None,
@@ -152,16 +162,30 @@ fn like(
     Some(predicates)
 }
 
-/// Returns the set of values; a null is equal to nothing.
+/// Returns the set of values; a null is equal to nothing, nor is a numeric of more digits than
+/// those of a column.
 fn any_of(form: ValueForm, values: &[SqlValue]) -> Option<Vec<Restriction>> {
     let mut set = Vec::with_capacity(values.len());
     for value in values.iter().filter(|value| !value.is_null()) {
+        if is_between_decimals(form, value) {
+            continue;
+        }
         match compare(CompareOp::Eq, form, value)? {
             Restriction::Compare { value, .. } => set.push(value),
             _ => return None,
         }
     }
     Some(vec![Restriction::InSet(set)])
+}
+
+/// Whether a value lies between two that a column of decimals has.
+fn is_between_decimals(form: ValueForm, value: &SqlValue) -> bool {
+    let (ValueForm::Numeric { scale, .. }, SqlValue::Numeric(value)) = (form, value) else {
+        return false;
+    };
+    let Some((unscaled, own)) = value.to_scaled() else { return false };
+    let unit = own.checked_sub(scale).and_then(|digits| 10_i128.checked_pow(digits.into()));
+    unit.is_some_and(|unit| unscaled % unit != 0)
 }
 
 /// Returns what keeps the values of a column for which the comparison is true; `None` if there is

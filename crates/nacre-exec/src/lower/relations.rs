@@ -19,7 +19,7 @@ use super::constant_rows::{lower_single_row, lower_values};
 use super::constants::without_constants;
 use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::{checked_node, form_key_node};
-use super::expressions::ExpressionLowering;
+use super::expressions::{ExpressionLowering, condition_runs};
 use super::fold::{fold_constant, is_never_true};
 use super::form::ValueForm;
 use super::join_keys::PairConditions;
@@ -386,8 +386,14 @@ pub(super) fn filter(
     }
     let mut expressions = ExpressionLowering::new(&input.columns).above_groups(input.is_grouped);
     let mut predicates = Vec::with_capacity(conditions.len());
-    for condition in conditions {
-        predicates.push(expressions.condition(condition)?);
+    for run in condition_runs(conditions, true)? {
+        if let Some(tests) = expressions.run_of_tests(&run, true)? {
+            predicates.extend(tests);
+            continue;
+        }
+        for condition in &conditions[run.range] {
+            predicates.push(expressions.condition(condition)?);
+        }
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
     if may_fail && input.grouped_column_may_fail {

@@ -46,6 +46,8 @@ pub(super) enum RowExpression {
     Call {
         call: RowCall,
         arguments: Vec<Self>,
+        /// As [`Self::has_inputs`], known before it is asked for at each level of a chain.
+        has_inputs: bool,
     },
     Cast {
         operand: Box<Self>,
@@ -197,7 +199,7 @@ impl RowExpression {
     pub(super) fn has_inputs(&self) -> bool {
         match self {
             Self::Input { .. } | Self::Once { .. } => true,
-            Self::Call { call, .. } if call.is_volatile() => true,
+            Self::Call { has_inputs, .. } => *has_inputs,
             _ => self.children().into_iter().any(Self::has_inputs),
         }
     }
@@ -252,7 +254,7 @@ impl RowExpression {
                 SqlValue::BigInt(count) if count > 1 => Err(value_error(ExecError::MoreThanOneRow)),
                 _ => value.evaluate(inputs),
             },
-            Self::Call { call, arguments } => call.apply(&evaluate_all(arguments, inputs)?),
+            Self::Call { call, arguments, .. } => call.apply(&evaluate_all(arguments, inputs)?),
             Self::Cast { operand, source, target, context, settings, .. } => {
                 cast_value(operand.evaluate(inputs)?, *source, *target, *context, settings)
             }
@@ -397,7 +399,8 @@ fn compile_call(
     });
     let constants: Vec<Option<&SqlValue>> = constants.collect();
     let call = RowCall::of_function(function, types, result_type, &constants)?;
-    Some(RowExpression::Call { call, arguments })
+    let has_inputs = call.is_volatile() || arguments.iter().any(RowExpression::has_inputs);
+    Some(RowExpression::Call { call, arguments, has_inputs })
 }
 
 /// Returns the value of what has no inputs, unless it fails.

@@ -31,7 +31,7 @@ use crate::value::{
 use crate::vector::{ColumnVector, VectorValues};
 
 /// Most nodes of an expression: each takes up to a kilobyte of stack, and a microsecond.
-const NODES_MAX: usize = 500;
+pub(super) const ROW_NODES_MAX: usize = 500;
 
 /// Bytes of strings that are made between two looks at the memory of the query.
 const BYTES_BETWEEN_ASKS: usize = 256 << 10;
@@ -113,7 +113,7 @@ pub(super) fn add_row_node(
     let Some(row) = RowExpression::compile(expression, &mut read) else { return Ok(None) };
     let fails = row.may_fail();
     let Some(form) = form_of_rows(sql_type, fails) else { return Ok(None) };
-    if row.count() > NODES_MAX || has_failing_constant(expression) {
+    if row.count() > ROW_NODES_MAX || has_failing_constant(expression) {
         return Ok(None);
     }
     let arguments = inputs;
@@ -129,6 +129,19 @@ pub(super) fn add_row_node(
     let id = graph.add(ExpressionNode::Foreign { function, arguments })?;
     let may_fail = fails && !matches!(form, ValueForm::Exact { .. });
     Ok(Some(RowNode { id, form, may_fail }))
+}
+
+/// Returns how many nodes an expression has at least: those that depend on rows, which are not
+/// folded.
+pub(super) fn row_nodes_min(expression: &ScalarExpression) -> usize {
+    match &expression.kind {
+        ScalarKind::Column(_) | ScalarKind::Call { .. } => 1,
+        ScalarKind::Proven(inner) => row_nodes_min(inner),
+        _ => match expression.children().map(row_nodes_min).sum() {
+            0 => 0,
+            below => below + 1,
+        },
+    }
 }
 
 /// Returns what errors call an expression: its outermost function or operator.

@@ -15,6 +15,7 @@
 //! 3. A sub-operator with a limit checks it for active rows that are not null; without one, the
 //!    bounds of its inputs have proved it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nacre_column::CompareOp;
@@ -22,7 +23,7 @@ use nacre_column::CompareOp;
 use crate::counters::{NodeCounters, OperatorCounters, OperatorReport};
 use crate::expression::{ArithmeticOp, ForeignFunction};
 use crate::scan::StringPredicate;
-use crate::value::{IntBounds, IntLimit, ScalarValue, VectorType};
+use crate::value::{IntBounds, IntLimit, ScalarValue, ValueClass, VectorType};
 use crate::vector::{ColumnVector, QueryDictionary};
 
 /// A column of the pipeline's batches.
@@ -188,7 +189,13 @@ pub(crate) enum SubOperator {
 pub(crate) struct StepProgram {
     pub(crate) slots: Vec<SlotInfo>,
     pub(crate) steps: Vec<SubOperator>,
+    /// In the order of steps: the slots of a long program whose memory is free after a step.
+    pub(crate) last_uses: Vec<(usize, SlotId)>,
 }
+
+/// Slots from which on memory is used again within a batch: they take up to 16 KiB each, and a
+/// condition may have a hundred thousand.
+const REUSED_SLOTS_MIN: usize = 1_000;
 
 impl SubOperator {
     /// Returns the name for reports.
@@ -322,20 +329,40 @@ impl StepProgram {
     /// Tells each filter which slots are read after it and hold something by then; `outputs` are
     /// read by the sink. Returns the slots of the source that are read.
     pub(crate) fn note_live(&mut self, outputs: &[SlotId]) -> Vec<SlotId> {
-        let mut live: Vec<SlotId> = outputs.to_vec();
-        for step in self.steps.iter_mut().rev() {
+        let mut live: BTreeSet<SlotId> = outputs.iter().copied().collect();
+        let reused = self.reused_slots();
+        let is_reused = |slot: SlotId| reused.get(slot) == Some(&true);
+        self.last_uses.clear();
+        for (index, step) in self.steps.iter_mut().enumerate().rev() {
             if let SubOperator::Filter { live: known, .. } = step {
-                live.sort_unstable();
-                live.dedup();
-                known.clone_from(&live);
+                *known = live.iter().copied().collect();
             }
-            if let Some(output) = step.output() {
-                live.retain(|slot| *slot != output);
+            if let Some(output) = step.output()
+                && !live.remove(&output)
+                && is_reused(output)
+            {
+                self.last_uses.push((index, output));
             }
-            live.extend(step.inputs());
+            for input in step.inputs() {
+                if live.insert(input) && is_reused(input) {
+                    self.last_uses.push((index, input));
+                }
+            }
         }
-        live.sort_unstable();
-        live.dedup();
-        live
+        self.last_uses.reverse();
+        live.into_iter().collect()
+    }
+
+    /// Says of each slot whether its memory is used again: of a long program, those that steps
+    /// write, but no strings. Returns nothing of others.
+    fn reused_slots(&self) -> Vec<bool> {
+        if self.slots.len() < REUSED_SLOTS_MIN {
+            return Vec::new();
+        }
+        let mut reused = vec![false; self.slots.len()];
+        for output in self.steps.iter().filter_map(SubOperator::output) {
+            reused[output] = self.slots[output].vector_type.class() != ValueClass::Bytes;
+        }
+        reused
     }
 }

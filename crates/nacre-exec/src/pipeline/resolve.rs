@@ -21,8 +21,8 @@ use crate::expression::{
 use crate::scan::StringPredicate;
 use crate::value::{IntBounds, IntLimit, IntWidth, ScalarValue, ValueClass, VectorType};
 
-/// Deepest nesting of expressions: each level takes up to 2 KiB of stack. Long chains of AND and OR
-/// come as balanced trees.
+/// Deepest nesting of expressions, but for first inputs: each level takes up to 2 KiB of stack.
+/// Long chains of AND and OR come as balanced trees.
 const DEPTH_MAX: usize = 500;
 
 /// Makes the program of a pipeline.
@@ -39,6 +39,12 @@ struct ResolveScope<'g> {
     /// By branch: slots of nodes, those of the operator first.
     known: Vec<HashMap<ExpressionId, SlotId>>,
     depth: usize,
+}
+
+impl ResolveScope<'_> {
+    fn find(&self, id: ExpressionId) -> Option<SlotId> {
+        self.known.iter().rev().find_map(|known| known.get(&id)).copied()
+    }
 }
 
 impl ProgramBuilder {
@@ -115,10 +121,32 @@ impl ProgramBuilder {
         }
     }
 
+    /// Resolves an expression, from the innermost of its first inputs on: these are resolved first
+    /// anyway, and a chain of them may be longer than expressions may be nested.
     fn resolve(&mut self, scope: &mut ResolveScope<'_>, id: ExpressionId) -> ExecResult<SlotId> {
-        if let Some(slot) = scope.known.iter().rev().find_map(|known| known.get(&id)) {
-            return Ok(*slot);
+        if let Some(slot) = scope.find(id) {
+            return Ok(slot);
         }
+        let mut chain = Vec::new();
+        let mut first = scope.graph.node(id).first_input();
+        while let Some(input) = first
+            && !matches!(scope.graph.node(input), ExpressionNode::Constant(_))
+            && scope.find(input).is_none()
+        {
+            chain.push(input);
+            first = scope.graph.node(input).first_input();
+        }
+        for input in chain.into_iter().rev() {
+            self.resolve_nested(scope, input)?;
+        }
+        self.resolve_nested(scope, id)
+    }
+
+    fn resolve_nested(
+        &mut self,
+        scope: &mut ResolveScope<'_>,
+        id: ExpressionId,
+    ) -> ExecResult<SlotId> {
         scope.depth += 1;
         if scope.depth > DEPTH_MAX {
             return Err(ExecError::internal(format!("an expression is nested {DEPTH_MAX} deep")));

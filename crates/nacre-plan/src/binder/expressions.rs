@@ -126,6 +126,18 @@ impl Binder<'_> {
         Ok(operand.clone())
     }
 
+    /// Copies an operand that is compared with an element of a list.
+    ///
+    /// # Errors
+    /// As [`Self::copy`]; a column or constant is no larger than the element, and is not counted.
+    pub(super) fn copy_beside_element(
+        &mut self,
+        operand: &ScalarExpression,
+    ) -> Result<ScalarExpression, BindError> {
+        let is_small = operand.count() == 1 && !operand.is_volatile();
+        if is_small { Ok(operand.clone()) } else { self.copy(operand) }
+    }
+
     fn bind_kind(
         &mut self,
         node: &ExpressionNode,

@@ -164,12 +164,12 @@ impl Binder<'_> {
         let mut tests = Vec::new();
         if let Some(common) = common_element_type(&operand, &constants) {
             let constants = std::mem::take(&mut constants);
-            let copy = self.copy(&operand)?;
+            let copy = self.copy_beside_element(&operand)?;
             let test = self.bind_quantified(symbol, copy, constants, common, range)?;
             tests.push(test);
         }
         for element in constants.into_iter().chain(others) {
-            let copy = self.copy(&operand)?;
+            let copy = self.copy_beside_element(&operand)?;
             tests.push(self.apply_operator(symbol, vec![copy, element], range)?);
         }
         if tests.len() == 1 {

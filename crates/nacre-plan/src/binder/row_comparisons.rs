@@ -187,9 +187,7 @@ impl Binder<'_> {
             require_same_width(row, items, range)?;
             let mut pairs = Vec::with_capacity(items.len());
             for (value, item) in values.iter().zip(items) {
-                // A column is as small as what stands for a copy.
-                let is_small = value.count() == 1;
-                let copy = if is_small { value.clone() } else { self.copy(value)? };
+                let copy = self.copy_beside_element(value)?;
                 pairs.push([self.bound_again(copy), self.bind(item, place)?]);
             }
             tests.push(self.compare_rows(symbol, pairs, range)?);
