@@ -961,3 +961,8 @@ select 1 from t where 1 = (select 1 from t x having bool_and((select exists (sel
 select (select max((select exists (select t.a) from t y limit 1)::integer) from t x) from t
 select count(1 in (select a from t x)), count(t.a in (select x.a from t x)) from t
 select rank() over (order by a) in (select a from t x) from t
+select (a, s) = (select a, s from t) from t
+select row(a, s) < (select a, s from t) from t
+select (select a, s from t) = (a, s) from t
+select row() is distinct from row() from t
+select row(a) is distinct from row() from t

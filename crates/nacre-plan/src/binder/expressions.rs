@@ -121,7 +121,8 @@ impl Binder<'_> {
         self.copied += operand.count();
         if self.copied > EXPRESSIONS_COPIED_MAX {
             return Err(BindError::new("54001", "stack depth limit exceeded", operand.range)
-                .with_hint("Compute what is compared several times in a subquery."));
+                .with_hint("Compute what is compared several times in a subquery.")
+                .as_own_limit());
         }
         Ok(operand.clone())
     }
@@ -223,11 +224,14 @@ impl Binder<'_> {
         if links.len() + self.depth > EXPRESSION_DEPTH_MAX {
             return Err(too_deep(first.range));
         }
-        if let ([OperatorLink { operator, operand }], Some(left)) = (links, row_items(first))
-            && let Some(right) = row_items(operand)
-        {
-            let symbol = self.symbol(operator)?;
-            return self.bind_row_comparison(symbol, [left, right], place, operator.range);
+        if let ([OperatorLink { operator, operand }], Some(left)) = (links, row_items(first)) {
+            if let Some(right) = row_items(operand) {
+                let symbol = self.symbol(operator)?;
+                return self.bind_row_comparison(symbol, [left, right], place, operator.range);
+            }
+            if matches!(operand.kind, ExpressionKind::Subquery(_)) {
+                return Err(BindError::not_supported("rows and rows of queries", operator.range));
+            }
         }
         let mut left = self.bind(first, place)?;
         for OperatorLink { operator, operand } in links {
@@ -313,4 +317,5 @@ impl Binder<'_> {
 fn too_deep(range: SourceRange) -> BindError {
     BindError::new("54001", "stack depth limit exceeded", range)
         .with_hint(format!("An expression may be nested {EXPRESSION_DEPTH_MAX} deep."))
+        .as_own_limit()
 }
