@@ -966,3 +966,7 @@ select row(a, s) < (select a, s from t) from t
 select (select a, s from t) = (a, s) from t
 select row() is distinct from row() from t
 select row(a) is distinct from row() from t
+select * from t join (select 'x'::text as a) u using (a)
+select * from t natural left join (select 'x'::text as a) u
+select * from (select 'x'::text as a, 'y'::json as j) t join (select 1 as a, '1'::json as j) u using (j, a)
+select * from (select 'x'::text as a) t join (select 1 as a) u using (a, nothing)
