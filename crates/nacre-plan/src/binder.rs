@@ -17,6 +17,7 @@ mod arrays;
 mod called_queries;
 mod calls;
 mod coercions;
+mod column_hints;
 mod conditionals;
 mod expressions;
 mod first_rows;

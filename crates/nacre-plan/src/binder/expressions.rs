@@ -6,6 +6,7 @@ use nacre_syntax::SourceRange;
 use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink};
 use nacre_types::SqlType;
 
+use super::column_hints::with_column_hint;
 use super::literals::negated_number;
 use super::row_comparisons::row_items;
 use super::scope::{OuterScope, Scope};
@@ -250,11 +251,27 @@ impl Binder<'_> {
         scope: &Scope,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        let found = self.find_column(path, scope, range);
+        let found = self.find_column(path, scope, range).map_err(|error| {
+            let is_missing = error.sql_state == "42703";
+            if is_missing { self.with_hint_of_column(error, path, scope) } else { error }
+        });
         if let Ok(ScalarExpression { kind: ScalarKind::Column(column), .. }) = &found {
             self.named_columns.push(*column);
         }
         found
+    }
+
+    /// Adds to the error of a column that no table has which one may have been meant.
+    fn with_hint_of_column(&self, error: BindError, path: &ColumnPath, scope: &Scope) -> BindError {
+        let mut names: Vec<&str> = vec![&path.name.text];
+        names.extend(path.steps.iter().filter_map(|step| match step {
+            IndirectionStep::Field(name) => Some(name.text.as_str()),
+            _ => None,
+        }));
+        let [.., column] = names[..] else { return error };
+        let table = names.len().checked_sub(2).map(|place| names[place]);
+        let outer = self.outer_scopes.iter().rev().map(|outer| &outer.scope);
+        with_column_hint(error, table, column, std::iter::once(scope).chain(outer))
     }
 
     fn find_column(
