@@ -24,12 +24,12 @@ impl BindError {
 
     /// Makes an error for what PostgreSQL has and Nacre does not yet.
     pub fn not_supported(what: &str, range: SourceRange) -> Self {
-        Self::new("0A000", format!("not supported: {what}"), range).as_own_limit()
+        Self::new("0A000", format!("not supported: {what}"), range).into_own_limit()
     }
 
     /// Makes an error for a query that is larger than a bound of the planner.
     pub fn too_large(what: impl Into<String>, range: SourceRange) -> Self {
-        Self::new("54000", what, range).as_own_limit()
+        Self::new("54000", what, range).into_own_limit()
     }
 
     /// Makes the error of planning that was stopped: [`crate::control::until_stopped`] says why.
@@ -48,7 +48,7 @@ impl BindError {
 
     /// Marks a limit that PostgreSQL does not have, or has elsewhere.
     #[must_use]
-    pub(crate) fn as_own_limit(self) -> Self {
+    pub(crate) fn into_own_limit(self) -> Self {
         Self { is_own_limit: true, ..self }
     }
 

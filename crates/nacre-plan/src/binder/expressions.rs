@@ -123,7 +123,7 @@ impl Binder<'_> {
         if self.copied > EXPRESSIONS_COPIED_MAX {
             return Err(BindError::new("54001", "stack depth limit exceeded", operand.range)
                 .with_hint("Compute what is compared several times in a subquery.")
-                .as_own_limit());
+                .into_own_limit());
         }
         Ok(operand.clone())
     }
@@ -334,5 +334,5 @@ impl Binder<'_> {
 fn too_deep(range: SourceRange) -> BindError {
     BindError::new("54001", "stack depth limit exceeded", range)
         .with_hint(format!("An expression may be nested {EXPRESSION_DEPTH_MAX} deep."))
-        .as_own_limit()
+        .into_own_limit()
 }

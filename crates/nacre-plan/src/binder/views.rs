@@ -43,7 +43,7 @@ impl Binder<'_> {
         (self.common, self.outer_scopes) = (common, outer_scopes);
         (self.out_of_reach, self.windows) = (out_of_reach, windows);
         self.view = around;
-        let within = |error| BindError { range: Some(range), ..error }.as_own_limit();
+        let within = |error| BindError { range: Some(range), ..error }.into_own_limit();
         let (root, outputs) = bound.map_err(within)?;
         let outputs = view_outputs(outputs, &view.columns, range)?;
         let alias_name = alias.and_then(|alias| alias.name.as_ref());
