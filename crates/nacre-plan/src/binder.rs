@@ -17,6 +17,7 @@ mod arrays;
 mod called_queries;
 mod calls;
 mod coercions;
+mod column_hints;
 mod conditionals;
 mod constant_columns;
 mod expressions;
@@ -166,18 +167,13 @@ pub fn bind_parameterized(
 ) -> Result<QueryPlan, BindError> {
     let (bound, uses) = bind_sharing(catalog, settings, query, declared, BTreeSet::new());
     let shared = uses.shared();
-    if shared.is_empty() || bound.as_ref().is_err_and(|error| !is_bound_of_ours(error)) {
+    if shared.is_empty() || bound.as_ref().is_err_and(|error| !error.is_own_limit) {
         return bound;
     }
     match bind_sharing(catalog, settings, query, declared, shared).0 {
-        Err(error) if is_bound_of_ours(&error) => bound,
+        Err(error) if error.is_own_limit => bound,
         other => other,
     }
-}
-
-/// Whether a query is refused for what is not there yet, or for its size.
-fn is_bound_of_ours(error: &BindError) -> bool {
-    matches!(error.sql_state, "0A000" | "54000")
 }
 
 /// Binds a query, of which `shared` are computed once; returns how queries of WITH are read, too.

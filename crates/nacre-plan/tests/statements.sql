@@ -965,3 +965,12 @@ select 65::"char", 'ab'::"char", s::"char" from t
 select 1::"integer"
 select 1::"int4", 1::int4, 1::dec, 'a'::nchar, 'a'::national char varying, 1::float(3), 1::float, 'x'::name, 'x'::pg_catalog.bpchar
 select 1::"float"
+select (a, s) = (select a, s from t) from t
+select row(a, s) < (select a, s from t) from t
+select (select a, s from t) = (a, s) from t
+select row() is distinct from row() from t
+select row(a) is distinct from row() from t
+select * from t join (select 'x'::text as a) u using (a)
+select * from t natural left join (select 'x'::text as a) u
+select * from (select 'x'::text as a, 'y'::json as j) t join (select 1 as a, '1'::json as j) u using (j, a)
+select * from (select 'x'::text as a) t join (select 1 as a) u using (a, nothing)

@@ -26,7 +26,9 @@ mod relations;
 mod rows;
 mod statistics;
 
-pub(crate) use compile::{CompiledQuery, ParsedQuery, compile, compile_at_once};
+pub(crate) use compile::{
+    CompiledQuery, OfferedStatement, ParsedQuery, compile, compile_at_once, require_meaning,
+};
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;

@@ -15,6 +15,7 @@ use nacre_store::Store;
 
 use crate::catalog::StoreCatalog;
 use crate::error::Result;
+use crate::error_places::grammar_error;
 use crate::explain::{Form, Measured, Node};
 use crate::from_datafusion::from_datafusion;
 use crate::names::CATALOG;
@@ -25,7 +26,7 @@ use crate::planner_state::SessionPlanning;
 use crate::planning_cost::PlanningCost;
 use crate::privileges::Acting;
 use crate::scan::{answer, run_to_end};
-use crate::settings::Settings;
+use crate::settings::{EngineChoice, Settings};
 use crate::transaction::Moment;
 use crate::user_views::PlannedViews;
 use crate::{
@@ -144,8 +145,21 @@ impl Planner {
     /// Parses a statement.
     ///
     /// # Errors
-    /// `Syntax`, and `not supported` for statements that the parser does not know.
+    /// `Syntax`, and `not supported` for statements that the parser does not know. A query that the
+    /// parser reads in its own way is refused, too, if PostgreSQL's grammar does not take it.
     pub(crate) fn parse(&self, sql: &str) -> Result<ParsedStatement> {
+        let parsed = self.parse_leniently(sql)?;
+        if is_query_or_explained(&parsed)
+            && self.settings.engine() != EngineChoice::DataFusion
+            && let Some(refused) = grammar_error(sql)
+        {
+            return Err(refused);
+        }
+        Ok(parsed)
+    }
+
+    /// As [`Planner::parse`], with what only this parser takes.
+    fn parse_leniently(&self, sql: &str) -> Result<ParsedStatement> {
         let explained = explain::readable(sql)?;
         let sql = explained.as_deref().unwrap_or(sql);
         let parse = |sql: &str| dml::parse_overriding(sql, parsing::parse_statement);
@@ -401,6 +415,16 @@ fn logged(sql: &str) -> Option<String> {
     let word = sql.get(at..at + "unlogged".len())?;
     let is_it = create.eq_ignore_ascii_case("create") && word.eq_ignore_ascii_case("unlogged");
     is_it.then(|| format!("{}        {}", &sql[..at], &sql[at + word.len()..]))
+}
+
+/// Whether a statement is a query, or EXPLAIN of one.
+fn is_query_or_explained(statement: &ParsedStatement) -> bool {
+    use datafusion::sql::sqlparser::ast::Statement;
+    match statement {
+        ParsedStatement::Explain(explained) => is_query_or_explained(&explained.statement),
+        ParsedStatement::Statement(inner) => matches!(inner.as_ref(), Statement::Query(_)),
+        _ => false,
+    }
 }
 
 /// Whether a statement reads the catalog without naming it.

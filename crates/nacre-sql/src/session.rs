@@ -399,8 +399,9 @@ impl Session {
             Command::Prepare { name, types, statement } => {
                 let prepared = PreparedStatements::prepare(&self.store, &types, statement)?;
                 turn.done(false);
-                let prepared = self.with_inferred_types(prepared, &types).await?;
-                self.require_meaning(&prepared).await?;
+                let inferred = self.with_inferred_types(prepared, &types).await;
+                let prepared = inferred.map_err(of_printed_text)?;
+                self.require_meaning(&prepared).await.map_err(of_printed_text)?;
                 self.prepared.keep(name, prepared)?;
                 Ok(Outcome::command("PREPARE".into(), None))
             }
@@ -414,7 +415,8 @@ impl Session {
                 let schema = statement.parameters();
                 let moment = || turn.moment(true);
                 let values = dml::constants(&self.planner, moment, schema, parameters).await?;
-                self.run_prepared(turn, &statement, &values, io).await
+                let outcome = self.run_prepared(turn, &statement, &values, io).await;
+                outcome.map_err(of_printed_text)
             }
         }
     }
@@ -950,6 +952,12 @@ impl Session {
         let stream = self.start_within(turn, Some(sql), copy.query()?).await?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
+}
+
+/// Takes the place from an error of a statement of PREPARE: it is one in the statement as it was
+/// printed, not in the client's text.
+fn of_printed_text(error: Error) -> Error {
+    error.with_position(None)
 }
 
 fn is_definition_change(outcome: &Result<Outcome>) -> bool {

@@ -352,6 +352,11 @@ pub(crate) fn system_views() -> impl Iterator<Item = (&'static str, SchemaRef)> 
     View::ALL.into_iter().map(|view| (view.name(), view.schema()))
 }
 
+/// Whether one of the views has that name.
+pub(crate) fn is_system_view(name: &str) -> bool {
+    View::ALL.into_iter().any(|view| view.name() == name)
+}
+
 /// The schema of the views.
 #[derive(Debug)]
 pub(crate) struct SystemSchema {

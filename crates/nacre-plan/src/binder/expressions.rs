@@ -6,6 +6,7 @@ use nacre_syntax::SourceRange;
 use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink};
 use nacre_types::SqlType;
 
+use super::column_hints::with_column_hint;
 use super::literals::negated_number;
 use super::row_comparisons::row_items;
 use super::scope::{OuterScope, Scope};
@@ -121,7 +122,8 @@ impl Binder<'_> {
         self.copied += operand.count();
         if self.copied > EXPRESSIONS_COPIED_MAX {
             return Err(BindError::new("54001", "stack depth limit exceeded", operand.range)
-                .with_hint("Compute what is compared several times in a subquery."));
+                .with_hint("Compute what is compared several times in a subquery.")
+                .into_own_limit());
         }
         Ok(operand.clone())
     }
@@ -235,11 +237,14 @@ impl Binder<'_> {
         if links.len() + self.depth > EXPRESSION_DEPTH_MAX {
             return Err(too_deep(first.range));
         }
-        if let ([OperatorLink { operator, operand }], Some(left)) = (links, row_items(first))
-            && let Some(right) = row_items(operand)
-        {
-            let symbol = self.symbol(operator)?;
-            return self.bind_row_comparison(symbol, [left, right], place, operator.range);
+        if let ([OperatorLink { operator, operand }], Some(left)) = (links, row_items(first)) {
+            if let Some(right) = row_items(operand) {
+                let symbol = self.symbol(operator)?;
+                return self.bind_row_comparison(symbol, [left, right], place, operator.range);
+            }
+            if matches!(operand.kind, ExpressionKind::Subquery(_)) {
+                return Err(BindError::not_supported("rows and rows of queries", operator.range));
+            }
         }
         let mut left = self.bind(first, place)?;
         for OperatorLink { operator, operand } in links {
@@ -258,11 +263,27 @@ impl Binder<'_> {
         scope: &Scope,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        let found = self.find_column(path, scope, range);
+        let found = self.find_column(path, scope, range).map_err(|error| {
+            let is_missing = error.sql_state == "42703";
+            if is_missing { self.with_hint_of_column(error, path, scope) } else { error }
+        });
         if let Ok(ScalarExpression { kind: ScalarKind::Column(column), .. }) = &found {
             self.named_columns.push(*column);
         }
         found
+    }
+
+    /// Adds to the error of a column that no table has which one may have been meant.
+    fn with_hint_of_column(&self, error: BindError, path: &ColumnPath, scope: &Scope) -> BindError {
+        let mut names: Vec<&str> = vec![&path.name.text];
+        names.extend(path.steps.iter().filter_map(|step| match step {
+            IndirectionStep::Field(name) => Some(name.text.as_str()),
+            _ => None,
+        }));
+        let [.., column] = names[..] else { return error };
+        let table = names.len().checked_sub(2).map(|place| names[place]);
+        let outer = self.outer_scopes.iter().rev().map(|outer| &outer.scope);
+        with_column_hint(error, table, column, std::iter::once(scope).chain(outer))
     }
 
     fn find_column(
@@ -325,4 +346,5 @@ impl Binder<'_> {
 fn too_deep(range: SourceRange) -> BindError {
     BindError::new("54001", "stack depth limit exceeded", range)
         .with_hint(format!("An expression may be nested {EXPRESSION_DEPTH_MAX} deep."))
+        .into_own_limit()
 }

@@ -107,19 +107,18 @@ impl Binder<'_> {
             JoinCondition::Natural => common_names(&left_scope, &right_scope, link.range),
             JoinCondition::Always | JoinCondition::On(_) => Vec::new(),
         };
-        let (mut equalities, mut merged) = (Vec::new(), Vec::new());
+        let (mut pairs, mut merged) = (Vec::new(), Vec::new());
         for (index, name) in names.iter().enumerate() {
             require_once(&names[..index], name)?;
             let own = column_of_side(&left_scope, name, "left")?;
             let other = column_of_side(&right_scope, name, "right")?;
-            equalities.push(self.apply_operator(
-                "=",
-                vec![own.clone(), other.clone()],
-                name.range,
-            )?);
+            pairs.push((vec![own.clone(), other.clone()], name.range));
             let value = self.merge(variant, own, other)?;
             merged.push(ScopeColumn { name: name.text.as_str().into(), value });
         }
+        // That columns have no common type is said before they cannot be compared.
+        let equal = |(pair, range)| self.apply_operator("=", pair, range);
+        let equalities = pairs.into_iter().map(equal).collect::<Result<Vec<_>, _>>()?;
         if variant.keeps_right() {
             self.make_nullable(&left_scope);
         }

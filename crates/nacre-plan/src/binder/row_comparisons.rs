@@ -224,7 +224,10 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        if left.len() != right.len() || left.is_empty() {
+        if left.is_empty() && right.is_empty() {
+            return Err(BindError::not_supported("tests of rows without values", range));
+        }
+        if left.len() != right.len() {
             let message = "unequal number of entries in row expressions";
             return Err(BindError::new("42601", message, range));
         }

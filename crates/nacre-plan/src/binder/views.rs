@@ -26,7 +26,8 @@ impl Binder<'_> {
         self.catalog.find_view(schema, name, reader)
     }
 
-    /// Binds a view of FROM. Errors within its query are at `range`.
+    /// Binds a view of FROM. Errors within its query are at `range`, and own limits: PostgreSQL
+    /// has taken the query when the view was made.
     pub(super) fn bind_view(
         &mut self,
         view: &ViewDefinition,
@@ -42,7 +43,8 @@ impl Binder<'_> {
         (self.common, self.outer_scopes) = (common, outer_scopes);
         (self.out_of_reach, self.windows) = (out_of_reach, windows);
         self.view = around;
-        let (root, outputs) = bound.map_err(|error| BindError { range: Some(range), ..error })?;
+        let within = |error| BindError { range: Some(range), ..error }.into_own_limit();
+        let (root, outputs) = bound.map_err(within)?;
         self.note_constants(&root);
         let outputs = view_outputs(outputs, &view.columns, range)?;
         let alias_name = alias.and_then(|alias| alias.name.as_ref());

@@ -9,13 +9,16 @@ use nacre_exec::lower::{
     LoweringError, PhysicalQuery, lower_measured_query, lower_query, require_levels,
 };
 use nacre_exec::plan::PlanNode;
+use nacre_plan::BindError;
 use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
 use nacre_plan::control::{PlanningStopped, until_stopped};
 use nacre_plan::optimizer::{RowEstimates, optimize};
-use nacre_syntax::{CopySource, QueryExpression, Statement, parse_statement};
-use nacre_types::ValueSettings;
+use nacre_syntax::{
+    CopySource, QueryBody, QueryExpression, Statement, TableSource, parse_statement,
+};
 use nacre_types::datetime::{DateOrder, SqlTimestamp};
+use nacre_types::{SqlType, ValueSettings};
 
 use super::columns::{self, OutputSource};
 use super::errors::{from_bind, from_lowering};
@@ -71,19 +74,16 @@ pub(crate) struct ParsedQuery {
     parsing: Duration,
 }
 
-/// Times one step of planning after the other.
-struct PlanningClock(Instant);
-
-impl PlanningClock {
-    /// Returns the time since the last step.
-    fn lap(&mut self) -> Duration {
-        let now = Instant::now();
-        now - std::mem::replace(&mut self.0, now)
-    }
+/// A statement with a query, as it is offered to the engine.
+pub(crate) enum OfferedStatement {
+    /// The client gets the rows.
+    Answered(ParsedQuery),
+    /// A table gets the rows, or a view the query: INSERT, CREATE TABLE AS, CREATE VIEW.
+    Kept(ParsedQuery),
 }
 
-impl ParsedQuery {
-    /// Returns a statement's query, if it is one, or EXPLAIN of one.
+impl OfferedStatement {
+    /// Parses a statement, if it has such a query.
     pub(crate) fn of(sql: &str) -> Option<Self> {
         if sql.len() > LONG_TEXT_BYTES_MAX {
             return None;
@@ -98,9 +98,55 @@ impl ParsedQuery {
                     _ => return None,
                 }
             }
-            _ => return None,
+            other => {
+                let query = kept_query(other)?;
+                let parsing = begun.elapsed();
+                let is_long = is_long(sql);
+                return Some(Self::Kept(ParsedQuery { query, is_long, explain: None, parsing }));
+            }
         };
-        Some(Self { query, is_long: is_long(sql), explain, parsing: begun.elapsed() })
+        let parsing = begun.elapsed();
+        Some(Self::Answered(ParsedQuery { query, is_long: is_long(sql), explain, parsing }))
+    }
+}
+
+/// Returns the query whose rows a table gets, or that a view is; none with names that the statement
+/// around it has given, and no VALUES of INSERT, which take the types of columns.
+fn kept_query(statement: Statement) -> Option<Box<QueryExpression>> {
+    match statement {
+        Statement::Insert(insert) if insert.with.is_none() => {
+            let is_select = |query: &QueryExpression| {
+                matches!(query.body, QueryBody::Select(_) | QueryBody::SetOperation { .. })
+            };
+            insert.source.filter(|query| is_select(query))
+        }
+        Statement::CreateTableAs(create) => match create.source {
+            TableSource::Query(query) => Some(query),
+            TableSource::Execute(..) => None,
+        },
+        Statement::CreateView(create) if !create.is_recursive => Some(create.query),
+        _ => None,
+    }
+}
+
+/// Times one step of planning after the other.
+struct PlanningClock(Instant);
+
+impl PlanningClock {
+    /// Returns the time since the last step.
+    fn lap(&mut self) -> Duration {
+        let now = Instant::now();
+        now - std::mem::replace(&mut self.0, now)
+    }
+}
+
+impl ParsedQuery {
+    /// Returns a statement's query, if it is one, or EXPLAIN of one.
+    pub(crate) fn of(sql: &str) -> Option<Self> {
+        match OfferedStatement::of(sql)? {
+            OfferedStatement::Answered(parsed) => Some(parsed),
+            OfferedStatement::Kept(_) => None,
+        }
     }
 
     /// Returns the query whose rows COPY or a cursor hands on, if the statement is one of these.
@@ -169,6 +215,31 @@ pub(crate) fn compile_at_once(
     until_stopped(is_late, || compile_whole(planner, moment, parsed, sql, parameters))
 }
 
+/// Refuses a query that another engine runs, if PostgreSQL refuses it. One that takes long to bind
+/// is left to the other engine.
+///
+/// # Errors
+/// Those of binding.
+pub(crate) fn require_meaning(
+    planner: &Planner,
+    moment: &Moment,
+    parsed: &ParsedQuery,
+    sql: &str,
+) -> Result<()> {
+    let begun = Instant::now();
+    let is_late = move || begun.elapsed() > PLANNING_AT_ONCE_MAX;
+    let settings = value_settings(planner);
+    let scans = planner.settings().scans();
+    let relations = SnapshotRelations::new(planner.store(), moment, planner.acting(), scans);
+    let bind = || bind_parameterized(&relations, &settings, &parsed.query, &[]);
+    match until_stopped(is_late, bind) {
+        Ok(Err(error)) if !is_limit_of_engine(&error, relations.refused().is_some()) => {
+            Err(from_bind(error, sql))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn compile_whole(
     planner: &Planner,
     moment: &Moment,
@@ -183,12 +254,21 @@ fn compile_whole(
     let is_forced = planner.settings().engine() == EngineChoice::Nacre;
     let settings = value_settings(planner);
     let declared = parameters.declared();
-    let bound = match bind_parameterized(&relations, &settings, &parsed.query, &declared) {
+    let bind = |declared: &[Option<SqlType>]| {
+        bind_parameterized(&relations, &settings, &parsed.query, declared)
+    };
+    let bound = match bind(&declared) {
         Ok(bound) => bound,
-        // The other engine runs it, or raises its error; it would plan an answer of too many
-        // columns for seconds.
-        Err(error) if !is_forced && error.sql_state != "54011" => return Ok(None),
-        Err(error) => return Err(relations.refused().unwrap_or_else(|| from_bind(error, sql))),
+        Err(error) => {
+            let refused = relations.refused();
+            // Types of parameters may be guesses of the other engine: with none it counts.
+            let is_wrong =
+                || declared.is_empty() || bind(&[]).is_err_and(|error| !error.is_own_limit);
+            if !is_forced && (is_limit_of_engine(&error, refused.is_some()) || !is_wrong()) {
+                return Ok(None);
+            }
+            return Err(refused.unwrap_or_else(|| from_bind(error, sql)));
+        }
     };
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
     let Some(values) = parameters.values(&bound.parameters, &settings)? else {
@@ -224,6 +304,18 @@ fn compile_whole(
     planning.compile = clock.lap();
     let explain = parsed.explain;
     Ok(Some(CompiledQuery { query, schema, parameters: types, explain, planning, scans }))
+}
+
+/// Whether the other engine may answer a query that was refused when it was bound. Everything else
+/// is an error of the query in PostgreSQL, too, so that no engine may answer it. Exceptions:
+///
+/// 1. What this engine does not have, or bounds more tightly than PostgreSQL: marked as such where
+///    it is refused. Names of functions, operators, types and columns are not among these, since
+///    the binder knows all that PostgreSQL has.
+/// 2. A relation that may not be read here (`is_relation_refused`): those of catalogs are of the
+///    other engine alone, and it words what a role may not read.
+fn is_limit_of_engine(error: &BindError, is_relation_refused: bool) -> bool {
+    error.is_own_limit || is_relation_refused
 }
 
 /// Lowers a query, as EXPLAIN asks for if `is_measured`.

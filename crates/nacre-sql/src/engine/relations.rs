@@ -21,6 +21,7 @@ use crate::names::SCHEMA;
 use crate::privileges::Acting;
 use crate::settings::ScanSettings;
 use crate::transaction::Moment;
+use crate::views::is_system_view;
 
 /// Longest text of a view that is parsed here.
 const VIEW_BYTES_MAX: usize = 16 << 10;
@@ -88,10 +89,15 @@ impl<'a> SnapshotRelations<'a> {
             None => !name.starts_with("pg_"),
         };
         if !is_so {
-            let what = format_args!("relation {name} in Nacre's own engine");
-            *self.refused.borrow_mut() = Some(Error::not_supported(what));
+            self.refuse_elsewhere(name);
         }
         is_so
+    }
+
+    /// Notes that a relation cannot be read here, but by the other engine.
+    fn refuse_elsewhere(&self, name: &str) {
+        let what = format_args!("relation {name} in Nacre's own engine");
+        *self.refused.borrow_mut() = Some(Error::not_supported(what));
     }
 
     fn found(&self, name: &str) -> Option<Arc<RelationDefinition>> {
@@ -156,7 +162,13 @@ impl RelationCatalog for SnapshotRelations<'_> {
         if !is_reachable || self.refused.borrow().is_some() {
             return None;
         }
-        let view = self.store.view(name)?;
+        let Some(view) = self.store.view(name) else {
+            // Nacre's own views are found without their schema, behind those of users.
+            if is_system_view(name) {
+                self.refuse_elsewhere(name);
+            }
+            return None;
+        };
         let definition = view_definition(&view);
         if definition.is_none() {
             let what = format_args!("the query of view {name} in Nacre's own engine");

@@ -9,7 +9,10 @@ use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use nacre_store::Value;
 
 use super::Session;
-use crate::engine::{CompiledQuery, ParsedQuery, QueryParameters, compile, compile_at_once};
+use crate::engine::{
+    CompiledQuery, OfferedStatement, ParsedQuery, QueryParameters, compile, compile_at_once,
+    require_meaning,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain;
 use crate::planning::aside;
@@ -37,10 +40,23 @@ impl Session {
         if !self.may_compile(short_key) {
             return Ok(CompiledRun::NotTaken(turn));
         }
-        match ParsedQuery::of(sql) {
-            Some(parsed) => self.start_compiled(turn, &parsed, sql, (&[], &[])).await,
+        match OfferedStatement::of(sql) {
+            Some(OfferedStatement::Answered(parsed)) => {
+                self.start_compiled(turn, &parsed, sql, (&[], &[])).await
+            }
+            Some(OfferedStatement::Kept(parsed)) => self.check_kept(turn, &parsed, sql),
             None => Ok(CompiledRun::NotTaken(turn)),
         }
+    }
+
+    /// Refuses a query that a statement of the other engine runs, if PostgreSQL refuses it.
+    fn check_kept(&self, mut turn: Turn, parsed: &ParsedQuery, sql: &str) -> Result<CompiledRun> {
+        turn.require_sound()?;
+        if !parsed.is_long() {
+            let moment = turn.moment(true)?;
+            require_meaning(&self.planner, &moment, parsed, sql)?;
+        }
+        Ok(CompiledRun::NotTaken(turn))
     }
 
     /// As [`Session::run_compiled`], for a prepared statement with the values of its parameters.
@@ -194,6 +210,9 @@ impl Session {
 
     /// Gives the parameters of a statement that Nacre's own engine takes the types that it infers,
     /// where none are `declared`. A short statement keeps its own.
+    ///
+    /// # Errors
+    /// What PostgreSQL refuses, whatever types the statement was given.
     pub(super) async fn with_inferred_types(
         &self,
         statement: Statement,
@@ -208,10 +227,21 @@ impl Session {
         // An error is that of describing or running it.
         let is_short = self.is_short(&mut turn, &statement, &nulls).await;
         let moment = turn.moment(true);
-        turn.done(false);
-        let (Ok(false), Ok(moment)) = (is_short, moment) else { return Ok(statement) };
-        let Ok(Some(compiled)) = self.compile_samples(&moment, &statement, declared) else {
+        let (Ok(false), Ok(moment)) = (is_short, moment) else {
+            turn.done(false);
             return Ok(statement);
+        };
+        let compiled = self.compile_samples(&moment, &statement, declared);
+        // Privileges are checked when it runs; it may be supported with other types.
+        let is_later = |error: &Error| {
+            matches!(error.kind(), ErrorKind::NotPermitted | ErrorKind::NotSupported)
+        };
+        turn.done(compiled.as_ref().is_err_and(|error| !is_later(error)));
+        let compiled = match compiled {
+            Ok(Some(compiled)) => compiled,
+            Ok(None) => return Ok(statement),
+            Err(error) if is_later(&error) => return Ok(statement),
+            Err(error) => return Err(error),
         };
         let inferred = compiled.parameter_types();
         if types.iter().map(|one| one.oid).eq(inferred.iter().copied()) {

@@ -226,7 +226,7 @@ fn alter(client: &Connection, tally: &Tally, until: Option<Instant>) {
 }
 
 fn sum(db: &Connection) -> i64 {
-    let sum = "select sum(bal) from (select bal from one union all select bal from two) as both";
+    let sum = "select sum(bal) from (select bal from one union all select bal from two) as sides";
     db.rows(sum)[0].parse().unwrap()
 }
 

@@ -73,7 +73,7 @@ fn errors_of_types_and_places_have_postgresqls_codes() {
     db.ok("create table t (a int primary key, b text, f float8, d date)");
     db.ok("insert into t values (1, 'x', 1, '2024-01-01')");
     for (sql, code, message) in [
-        ("select d * 2 from t", "42883", "operator does not exist: date * bigint"),
+        ("select d * 2 from t", "42883", "operator does not exist: date * integer"),
         ("select f::date from t", "42846", "cannot cast type double precision to date"),
         ("values (1, 2), (3)", "42601", "VALUES lists must all be the same length"),
         ("select b ~ '(' from t", "2201B", "invalid regular expression: unclosed group"),
@@ -81,16 +81,47 @@ fn errors_of_types_and_places_have_postgresqls_codes() {
         (
             "select count(*) from t group by sum(a)",
             "42803",
-            "aggregate functions are not allowed here",
+            "aggregate functions are not allowed in GROUP BY",
         ),
         (
             "select * from (select 1) as x(a, b)",
             "42P10",
-            "table has 1 columns available but 2 columns specified",
+            "table \"x\" has 1 columns available but 2 columns specified",
         ),
     ] {
         let error = db.error(sql);
         assert_eq!((error.sqlstate(), error.message()), (code, message), "{sql}");
+    }
+}
+
+#[test]
+fn columns_that_may_have_been_meant_are_named() {
+    let db = Connection::open(None);
+    db.ok("create table shell (id int, name text)");
+    db.ok("create table tt (zid int, zname text, val1 int, val2 int, val3 int)");
+    let one = |name: &str| Some(format!("Perhaps you meant to reference the column \"{name}\"."));
+    let two = |name: &str, other: &str| {
+        let hint = "Perhaps you meant to reference the column";
+        Some(format!("{hint} \"{name}\" or the column \"{other}\"."))
+    };
+    for (sql, hint) in [
+        ("select nam from shell", one("shell.name")),
+        ("select shell.nam from shell", one("shell.name")),
+        ("select nam from shell s, shell t", two("s.name", "t.name")),
+        ("select nam from (select 1 as name, 2 as namx) x", two("x.name", "x.namx")),
+        ("select x.zid from shell x, tt y", two("x.id", "y.zid")),
+        ("select x.zid from shell x, tt yyyyyyyy", one("x.id")),
+        ("select val from tt", None),
+        ("select nosuch from shell", None),
+        ("select na from shell", None),
+        ("select val1 from tt t1 where exists (select zi from shell)", one("t1.zid")),
+        ("select tt.zid from tt order by zidx", one("tt.zid")),
+        ("select * from shell s join tt on s.ide = zid", one("s.id")),
+        ("select 1 from (values (1)) v(name), lateral (select vnam) z", one("v.name")),
+        ("select zanem from tt", None),
+    ] {
+        let error = db.error(sql);
+        assert_eq!((error.sqlstate(), error.hint()), ("42703", hint.as_deref()), "{sql}");
     }
 }
 
