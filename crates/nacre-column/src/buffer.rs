@@ -45,6 +45,23 @@ impl ByteValues {
         self.offsets.push(self.data.len() as u32);
     }
 
+    fn push_placed(&mut self, heap: &[u8], places: impl ExactSizeIterator<Item = (u32, u32)>) {
+        let (mut run, mut end) = (0..0, self.data.len());
+        let data = &mut self.data;
+        self.offsets.extend(places.map(|(offset, len)| {
+            let (offset, len) = (offset as usize, len as usize);
+            if offset != run.end {
+                data.extend_from_slice(&heap[run.clone()]);
+                run = offset..offset;
+            }
+            run.end += len;
+            end += len;
+            end as u32
+        }));
+        self.data.extend_from_slice(&heap[run]);
+        debug_assert!(end == self.data.len() && end <= STRING_BYTES_MAX);
+    }
+
     /// Returns how many values there are.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -302,15 +319,19 @@ impl ColumnBuffer {
         self.push_valid();
     }
 
-    /// Appends string values.
+    /// Appends strings that lie at offsets of a heap, with these lengths. Those that follow each
+    /// other there are copied together.
     ///
     /// # Panics
-    /// As [`ColumnBuffer::push_bytes`].
-    pub fn push_all_bytes<'v>(&mut self, strings: impl ExactSizeIterator<Item = &'v [u8]>) {
+    /// As [`ColumnBuffer::push_bytes`]; if a string lies outside of the heap.
+    pub fn push_placed_bytes(
+        &mut self,
+        heap: &[u8],
+        places: impl ExactSizeIterator<Item = (u32, u32)>,
+    ) {
         let Values::Bytes(values) = &mut self.values else { wrong_class(self.column_type) };
-        let count = strings.len();
-        values.offsets.reserve(count);
-        strings.for_each(|value| values.push(value));
+        let count = places.len();
+        values.push_placed(heap, places);
         if let Some(bits) = &mut self.validity {
             (0..count).for_each(|_| bits.push(true));
         }
@@ -327,4 +348,24 @@ impl ColumnBuffer {
 #[cold]
 fn wrong_class(column_type: ColumnType) -> ! {
     panic!("value of another physical class pushed to a column of type {column_type}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placed_strings_are_those_of_the_heap() {
+        let heap = b"abcdefgh";
+        let places = [(0, 1), (1, 2), (3, 0), (3, 2), (1, 3), (0, 0), (6, 2), (6, 2)];
+        let mut buffer = ColumnBuffer::new(ColumnType::Varchar { max_chars: None });
+        buffer.push_null();
+        buffer.push_placed_bytes(heap, places.into_iter());
+        let Values::Bytes(values) = buffer.values() else { panic!("no strings") };
+        let found: Vec<&[u8]> = (0..values.len()).map(|row| values.get(row)).collect();
+        let expected = ["", "a", "bc", "", "de", "bcd", "", "gh", "gh"];
+        assert_eq!(found, expected.map(str::as_bytes));
+        let validity = buffer.validity().map(|bits| (bits.len(), bits.words().to_vec()));
+        assert_eq!(validity, Some((9, vec![0x1fe])));
+    }
 }

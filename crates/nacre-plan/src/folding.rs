@@ -13,7 +13,8 @@
 //!    decides an expression beside it, but FALSE in front of it in AND, and the like.
 //! 2. The input of a condition that is never true is not computed if a constant in it fails.
 //! # Source
-//! PostgreSQL 15, `eval_const_expressions` and `canonicalize_qual`, which run once names and types are known.
+//! PostgreSQL 15, `eval_const_expressions` and `canonicalize_qual`, which run once names and types
+//! are known.
 
 use std::collections::{HashMap, HashSet};
 

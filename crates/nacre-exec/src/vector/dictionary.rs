@@ -114,7 +114,11 @@ impl QueryDictionary {
         codes: &mut Vec<u32>,
     ) {
         let mut recent: [Option<RecentString<'_>>; RECENT_STRINGS] = [None; RECENT_STRINGS];
+        let mut of_bytes: [Option<u32>; 256] = [None; 256];
         codes.extend(rows.map(|value| {
+            if let [byte] = value {
+                return *of_bytes[usize::from(*byte)].get_or_insert_with(|| self.intern_one(value));
+            }
             let ends = string_ends(value);
             let slot = &mut recent[recent_slot(ends, value.len())];
             match slot {

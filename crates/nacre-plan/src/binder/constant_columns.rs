@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use nacre_syntax::SourceRange;
 
 use super::Binder;
-use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression, ScalarKind};
+use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::folding::{ConstantColumns, constant_columns, decide_nulls, fold_expression};
 
 impl Binder<'_> {
@@ -36,6 +36,24 @@ impl Binder<'_> {
         decide_nulls(condition);
     }
 
+    /// Folds the condition of a join, which sees the constants of both sides; then forgets those of
+    /// a side that it fills up with nulls.
+    pub(super) fn fold_join_condition(
+        &mut self,
+        variant: JoinVariant,
+        mut condition: Option<ScalarExpression>,
+        [left, right]: [&RelationalOperator; 2],
+    ) -> Option<ScalarExpression> {
+        condition.iter_mut().for_each(|condition| self.fold_condition(condition));
+        if variant.keeps_right() {
+            self.forget_constants(left);
+        }
+        if variant.keeps_left() {
+            self.forget_constants(right);
+        }
+        condition
+    }
+
     /// Returns the columns that folding has taken out of a part of the text, and where they stood.
     pub(super) fn folded_names(&self, part: SourceRange) -> Vec<(SourceRange, ColumnId)> {
         let is_in = |range: SourceRange| part.start <= range.start && range.end <= part.end;
@@ -49,8 +67,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Forgets those of a side that a join fills up with nulls.
-    pub(super) fn forget_constants(&mut self, side: &RelationalOperator) {
+    fn forget_constants(&mut self, side: &RelationalOperator) {
         let Some(known) = self.constants.last_mut().filter(|known| !known.is_empty()) else {
             return;
         };

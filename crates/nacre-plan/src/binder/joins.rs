@@ -144,14 +144,7 @@ impl Binder<'_> {
             scope = Scope { columns, ..side_by_side(scope, merged, alias.range)? };
         }
         scope.columns.splice(0..0, merged);
-        let mut condition = condition;
-        condition.iter_mut().for_each(|condition| self.fold_condition(condition));
-        if variant.keeps_right() {
-            self.forget_constants(&left);
-        }
-        if variant.keeps_left() {
-            self.forget_constants(&right);
-        }
+        let condition = self.fold_join_condition(variant, condition, [&left, &right]);
         require_lateral(&right, condition.as_ref(), link.right.range)?;
         let joined = match condition {
             Some(condition) if has_subquery(&condition) && variant == JoinVariant::Inner => {

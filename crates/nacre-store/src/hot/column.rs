@@ -332,8 +332,7 @@ impl HotColumn {
             HotValues::I32(values) => extend_ints(&values[rows], out),
             HotValues::I64(values) => out.push_ints(&values[rows]),
             HotValues::Bytes(strings) => {
-                let places = &strings.places[rows];
-                out.push_all_bytes(places.iter().map(|place| strings.get(*place)));
+                out.push_placed_bytes(&strings.heap, strings.places[rows].iter().copied());
             }
             _ => rows.for_each(|row| self.get(row).push_to(out)),
         }
@@ -355,7 +354,7 @@ impl HotColumn {
             HotValues::Bytes(strings) => {
                 let places = &strings.places[start..];
                 let place = |position: &u16| places[usize::from(*position)];
-                out.push_all_bytes(positions.iter().map(|position| strings.get(place(position))));
+                out.push_placed_bytes(&strings.heap, positions.iter().map(place));
             }
             _ => positions.iter().for_each(|position| self.get(row(position)).push_to(out)),
         }
