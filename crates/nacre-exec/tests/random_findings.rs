@@ -330,3 +330,16 @@ fn nothing_is_asked_for_behind_a_cast_constant() {
     assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".to_owned()]]), "{sql}");
     check_divided_by_zero(&database, &format!("select coalesce(null::char(3), {query}) from t"));
 }
+
+/// -1 came in front of -1.00009, 2026-11-28: where digits of numerics without a scale are zero.
+#[test]
+fn numerics_below_zero_are_in_order() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let rows = "(values (0.000000), (-0.000090), (-0.000001), (-1.5), (99999999)) v(x)";
+    let value = "x - 1 - round(x, -1)";
+    let sql = format!("select {value} from {rows} order by 1");
+    let expected = ["-2.5", "-2", "-1.000090", "-1.000001", "-1.000000"];
+    assert_eq!(database.run_optimized(&sql), Ok(expected.map(|one| vec![one.into()]).to_vec()));
+    let sql = format!("select count(*) from {rows} where {value} < -1.00005");
+    assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["3".into()]]));
+}

@@ -13,11 +13,11 @@
 //! | 2 | of numbers below zero: 65,535 |
 //! | 2 | scale: the digits that are shown behind the point |
 //!
-//! All words are big-endian; power and digits are inverted below zero. Bytes before the scale are
-//! the key: equal for equal values.
+//! All words are big-endian. Below zero a word is 65,534 less power or digit: each is below the
+//! word behind them all. Bytes before the scale are the key: equal for equal values.
 //!
 //! ```text
-//! 1.5    3, 8192, 1, 5000, scale 1          -1.50   1, !8192, !1, !5000, 65535, scale 2
+//! 1.5    3, 8192, 1, 5000, scale 1      -1.50    1, 57342, 65533, 60534, 65535, scale 2
 //! ```
 
 use std::ops::RangeInclusive;
@@ -54,6 +54,9 @@ const POWERS_OF_TEN: [u64; 20] = {
     }
     powers
 };
+
+/// What powers and digits below zero are taken from.
+const NEGATIVE_TOP: u16 = u16::MAX - 1;
 
 /// Powers are from -4,096 to 32,767.
 const POWER_OFFSET: i32 = 8_192;
@@ -151,7 +154,7 @@ fn divided(value: u128, unit: u64) -> (u128, u64) {
 fn put_number(is_negative: bool, power: i32, digits: &[u16], scale: u16, out: &mut Vec<u8>) {
     let zeros = digits.iter().take_while(|digit| **digit == 0).count();
     let end = digits.iter().rposition(|digit| *digit != 0).map_or(zeros, |last| last + 1);
-    let flip = |word: u16| if is_negative { !word } else { word };
+    let flip = |word: u16| if is_negative { NEGATIVE_TOP - word } else { word };
     out.reserve(1 + 2 * (end - zeros) + 3 * SCALE_BYTES);
     out.push(if is_negative { KIND_NEGATIVE } else { KIND_POSITIVE });
     let power = (power - zeros as i32 + POWER_OFFSET) as u16;
@@ -205,8 +208,8 @@ pub(crate) fn decode_exact(bytes: &[u8]) -> Result<ExactNumeric, ValueError> {
 
 fn decode_number(is_negative: bool, words: &[u8], scale: u16) -> Result<ExactNumeric, ValueError> {
     let (words, _) = words.as_chunks::<2>();
-    let flip = if is_negative { u16::MAX } else { 0 };
-    let mut words = words.iter().map(|word| u16::from_be_bytes(*word) ^ flip);
+    let flip = |word: u16| if is_negative { NEGATIVE_TOP.wrapping_sub(word) } else { word };
+    let mut words = words.iter().map(|word| flip(u16::from_be_bytes(*word)));
     let power = i32::from(words.next().ok_or_else(malformed)?) - POWER_OFFSET;
     let count = words.len();
     // Decimal digits behind those that are there; less than zero for zeros that fill the last one.
@@ -335,7 +338,10 @@ mod tests {
     fn any_numeric() -> impl Strategy<Value = ExactNumeric> {
         let near = (-2_000_i128..2_000, 0_u16..12);
         let wide = (any::<i128>(), 0_u16..60);
-        let scaled = prop_oneof![near, wide]
+        // Digits of zero between others.
+        let sparse = (-2_i128..3, -2_i128..3, 0_u32..4, 0_u16..14)
+            .prop_map(|(high, low, zeros, scale)| (high * 10_i128.pow(4 * zeros) + low, scale));
+        let scaled = prop_oneof![near, sparse, wide]
             .prop_map(|(unscaled, scale)| ExactNumeric::from_scaled(unscaled, scale).unwrap());
         let large = ("-?[1-9][0-9]{0,90}(0{0,9})", -70_i32..90)
             .prop_map(|(digits, power)| numeric(&format!("{digits}e{power}")));
