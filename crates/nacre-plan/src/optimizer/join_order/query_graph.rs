@@ -18,6 +18,10 @@ use crate::optimizer::selectivity::ColumnProfiles;
 
 /// Leaves of a class that are joined each with each; of more, only those of similar size are.
 const CLIQUE_LEAVES_MAX: usize = 16;
+/// Of two leaves that several equalities join, the one with most values counts in full and each
+/// further one to this part of the one before it: columns that are joined together mostly depend on
+/// each other, as the parts of a foreign key do.
+const FURTHER_EQUALITY: f64 = 1.0 / 3.0;
 /// How many of the next larger ones a leaf of a large class is joined with.
 const SIMILAR_LEAVES: usize = 4;
 
@@ -53,7 +57,8 @@ impl GraphClass {
     }
 }
 
-/// Two leaves that a composite key joins: one row of the first for each of the second.
+/// Two leaves that several classes join; by a composite key there is one row of the first for each
+/// of the second.
 #[derive(Clone, Debug)]
 struct CompositeJoin {
     leaves: [usize; 2],
@@ -128,6 +133,7 @@ impl QueryGraph {
         graph.connect_classes();
         graph.connect_conditions(leaf_of, profiles);
         graph.find_composites(leaf_of);
+        graph.find_shared_classes();
         graph
     }
 
@@ -212,6 +218,39 @@ impl QueryGraph {
                     });
                 }
             }
+        }
+    }
+
+    /// Finds leaves without a composite key that several classes join.
+    fn find_shared_classes(&mut self) {
+        let mut shared: BTreeMap<[usize; 2], Vec<usize>> = BTreeMap::new();
+        for (index, class) in self.classes.iter().enumerate() {
+            let own: Vec<usize> = class.leaves.keys().copied().collect();
+            if own.len() > CLIQUE_LEAVES_MAX {
+                continue;
+            }
+            for (place, one) in own.iter().enumerate() {
+                for other in &own[place + 1..] {
+                    shared.entry([*one, *other]).or_default().push(index);
+                }
+            }
+        }
+        shared.retain(|[one, other], classes| {
+            let is_known = |known: &CompositeJoin| {
+                known.leaves == [*one, *other] || known.leaves == [*other, *one]
+            };
+            classes.len() > 1 && !self.composites.iter().any(is_known)
+        });
+        for (leaves, classes) in shared {
+            let values_of = |index: &usize| {
+                let own = leaves.map(|leaf| self.classes[*index].leaves[&leaf].0);
+                own[0].max(own[1]).ln()
+            };
+            let mut values: Vec<f64> = classes.iter().map(values_of).collect();
+            values.sort_by(|one, other| other.total_cmp(one));
+            let parts = std::iter::successors(Some(1.0), |part| Some(part * FURTHER_EQUALITY));
+            let correction = values.iter().zip(parts).map(|(all, part)| all * (1.0 - part)).sum();
+            self.composites.push(CompositeJoin { leaves, classes, correction });
         }
     }
 
