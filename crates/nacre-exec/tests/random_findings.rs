@@ -131,6 +131,10 @@ fn constants_of_queries_in_from_decide_what_is_computed() {
         ("select max(1 / id - c) from (select id, null::integer as c from t) q", "-"),
         ("select c from (select id, 2 as c from t) q where id = 3 and c in (1, 2)", "2"),
         (
+            "select d::text::numeric * c from (values (timestamp '2024-03-01', null::int)) q(d, c)",
+            "-",
+        ),
+        (
             "select count(q.c) from t left join (select id + 40 as i, 2 as c from t) q on i = id",
             "10",
         ),

@@ -74,22 +74,25 @@ fn one_row_like(operator: &RelationalOperator, columns: &QueryColumns) -> Relati
 }
 
 /// Returns the columns of a query in FROM that are constants in the query around it, which
-/// PostgreSQL makes one query of.
-pub(crate) fn constant_columns(
-    root: &RelationalOperator,
-) -> impl Iterator<Item = (ColumnId, ConstantValue)> {
-    let columns = match root {
-        RelationalOperator::Compute { input, columns }
-            if is_merged(input) && !columns.iter().any(|one| one.value.is_volatile()) =>
-        {
-            &columns[..]
+/// PostgreSQL makes one query of: VALUES of one row, too.
+pub(crate) fn constant_columns(root: &RelationalOperator) -> Vec<(ColumnId, ConstantValue)> {
+    let columns: Vec<(ColumnId, &ScalarExpression)> = match root {
+        RelationalOperator::Compute { input, columns } if is_merged(input) => {
+            columns.iter().map(|one| (one.column, &one.value)).collect()
         }
-        _ => &[],
+        RelationalOperator::Values { columns, rows } if rows.len() == 1 => {
+            columns.iter().copied().zip(rows.iter().flatten()).collect()
+        }
+        _ => Vec::new(),
     };
-    columns.iter().filter_map(|one| match &one.value.kind {
-        ScalarKind::Constant(value) => Some((one.column, value.clone())),
+    if columns.iter().any(|(_, value)| value.is_volatile()) {
+        return Vec::new();
+    }
+    let constant = |(column, value): (ColumnId, &ScalarExpression)| match &value.kind {
+        ScalarKind::Constant(value) => Some((column, value.clone())),
         _ => None,
-    })
+    };
+    columns.into_iter().filter_map(constant).collect()
 }
 
 /// Folds an expression, and the queries within it.
