@@ -319,8 +319,7 @@ impl ColumnBuffer {
         self.push_valid();
     }
 
-    /// Appends strings that lie at offsets of a heap, with these lengths. Those that follow each
-    /// other there are copied together.
+    /// Appends strings of a heap by offset and length. Adjacent ones are copied together.
     ///
     /// # Panics
     /// As [`ColumnBuffer::push_bytes`]; if a string lies outside of the heap.

@@ -50,7 +50,7 @@ mod time_reading;
 
 use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 
-pub use comparisons::compare_values;
+pub use comparisons::{compare_values, extreme_of};
 pub use expression_forms::{
     array_form, quantified_form, row_form, slice_form, subscript_form, variadic_form,
 };

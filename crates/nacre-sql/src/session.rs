@@ -47,7 +47,7 @@ use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, explain, indexes, transaction};
 
-use self::queries::CompiledRun;
+use self::queries::{CompiledRun, of_printed_text};
 
 /// Attempts to alter a sequence while others are given values: each is in the way of one only if it
 /// falls between two steps in memory.
@@ -952,12 +952,6 @@ impl Session {
         let stream = self.start_within(turn, Some(sql), copy.query()?).await?;
         copy_to(copy, stream, io.copy_out, &progress).await
     }
-}
-
-/// Takes the place from an error of a statement of PREPARE: it is one in the statement as it was
-/// printed, not in the client's text.
-fn of_printed_text(error: Error) -> Error {
-    error.with_position(None)
 }
 
 fn is_definition_change(outcome: &Result<Outcome>) -> bool {

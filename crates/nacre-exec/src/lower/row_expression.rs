@@ -4,11 +4,10 @@
 //! operator, by the kernels of `nacre-functions`: for constants, and for rows where vectors do not
 //! compute them (`row_nodes`).
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use nacre_functions::catalog::{FunctionEntry, OperatorEntry, find_function};
-use nacre_functions::kernels::{KernelContext, cast_never_fails, compare_values, has_text};
+use nacre_functions::kernels::{cast_never_fails, extreme_of, has_text};
 use nacre_plan::algebra::{CastStep, ColumnId, ScalarExpression, ScalarKind, TruthValue};
 use nacre_types::catalog::CastContext;
 use nacre_types::{
@@ -319,25 +318,7 @@ impl RowExpression {
                 Ok(SqlValue::Null)
             }
             Self::Extreme { arguments, is_greatest, sql_type } => {
-                let settings = ValueSettings::default();
-                let types = [*sql_type, *sql_type];
-                let context = KernelContext {
-                    argument_types: &types,
-                    result_type: *sql_type,
-                    settings: &settings,
-                };
-                let wanted = if *is_greatest { Ordering::Greater } else { Ordering::Less };
-                let mut extreme = SqlValue::Null;
-                for argument in arguments {
-                    let value = argument.evaluate(inputs)?;
-                    let is_better = !value.is_null()
-                        && (extreme.is_null()
-                            || compare_values(&value, &extreme, &context)? == wanted);
-                    if is_better {
-                        extreme = value;
-                    }
-                }
-                Ok(extreme)
+                extreme_of(evaluate_all(arguments, inputs)?, *is_greatest, *sql_type)
             }
             Self::NullIf { equality, operands } => {
                 let mut values = evaluate_all(operands, inputs)?;

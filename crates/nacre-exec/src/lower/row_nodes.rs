@@ -131,8 +131,7 @@ pub(super) fn add_row_node(
     Ok(Some(RowNode { id, form, may_fail }))
 }
 
-/// Returns how many nodes an expression has at least: those that depend on rows, which are not
-/// folded.
+/// Returns the least number of row nodes of an expression: parts without columns are folded.
 pub(super) fn row_nodes_min(expression: &ScalarExpression) -> usize {
     match &expression.kind {
         ScalarKind::Column(_) | ScalarKind::Call { .. } => 1,

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! # Invariants
-//! 1. A value is equal to a constant by their operator if and only if their [`KeyPart`]s are equal.
+//! 1. A value is equal to a constant by their operator if and only if their [`SetKeyPart`]s are equal.
 //! 2. Rows of constants are indexed by the columns that decide: those where neither the constant
 //!    nor the value that is looked up is null.
 
@@ -42,9 +42,9 @@ const SET_GROUPS_MAX: usize = 16;
 /// An index slot without a row.
 const NO_ROW: u32 = u32::MAX;
 
-/// What is equal where values are.
+/// The key of a value in a column: two keys are equal if the values are.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum KeyPart {
+pub(super) enum SetKeyPart {
     Int(i128),
     Bytes(Vec<u8>),
     Null,
@@ -57,10 +57,10 @@ type ColumnMask = u8;
 
 /// Constant rows, all of one width.
 #[derive(Debug)]
-pub(super) struct RowSet {
+pub(super) struct ConstantRowSet {
     width: usize,
     /// Of all rows, one after the other.
-    parts: Vec<KeyPart>,
+    parts: Vec<SetKeyPart>,
     groups: Vec<RowGroup>,
     hashing: RandomState,
     /// By the columns that are null in the row that is looked up: an index for each group.
@@ -88,14 +88,14 @@ fn has_column(columns: ColumnMask, column: usize) -> bool {
 }
 
 /// Returns the columns of a row whose part is so.
-fn columns_where(row: &[KeyPart], is_wanted: impl Fn(&KeyPart) -> bool) -> ColumnMask {
+fn columns_where(row: &[SetKeyPart], is_wanted: impl Fn(&SetKeyPart) -> bool) -> ColumnMask {
     let bits = row.iter().enumerate().map(|(column, part)| u8::from(is_wanted(part)) << column);
     bits.fold(0, |all, bit| all | bit)
 }
 
 impl RowIndex {
-    /// Indexes rows by columns; of those that are equal there, the first.
-    fn new(set: &RowSet, columns: ColumnMask, rows: &[u32]) -> Self {
+    /// Indexes rows by some columns. Of rows that are equal in these, one is kept.
+    fn new(set: &ConstantRowSet, columns: ColumnMask, rows: &[u32]) -> Self {
         let len = (rows.len() * 2).next_power_of_two();
         let mut index = Self { columns, slots: vec![NO_ROW; len] };
         for row in rows {
@@ -106,7 +106,7 @@ impl RowIndex {
     }
 
     /// Returns the slot of a row that is equal in the columns, or the empty one where it belongs.
-    fn slot(&self, set: &RowSet, row: &[KeyPart]) -> usize {
+    fn slot(&self, set: &ConstantRowSet, row: &[SetKeyPart]) -> usize {
         let columns = || (0..set.width).filter(|column| has_column(self.columns, *column));
         let mut hash = 0_u64;
         for column in columns() {
@@ -123,23 +123,23 @@ impl RowIndex {
         }
     }
 
-    fn contains(&self, set: &RowSet, row: &[KeyPart]) -> bool {
+    fn contains(&self, set: &ConstantRowSet, row: &[SetKeyPart]) -> bool {
         self.slots[self.slot(set, row)] != NO_ROW
     }
 }
 
-impl RowSet {
+impl ConstantRowSet {
     /// Makes a set of rows, whose parts come one after the other; `None` if it would need too many
     /// indexes.
-    pub(super) fn new(width: usize, parts: Vec<KeyPart>) -> Option<Self> {
+    pub(super) fn new(width: usize, parts: Vec<SetKeyPart>) -> Option<Self> {
         if !(1..=SET_COLUMNS_MAX).contains(&width) || parts.len() >= NO_ROW as usize {
             return None;
         }
         let mut kinds: Vec<(ColumnMask, ColumnMask)> = Vec::new();
         let mut rows: Vec<Vec<u32>> = Vec::new();
         for (number, row) in parts.chunks_exact(width).enumerate() {
-            let nulls = columns_where(row, |part| *part == KeyPart::Null);
-            let unequal = columns_where(row, |part| *part == KeyPart::Unequal);
+            let nulls = columns_where(row, |part| *part == SetKeyPart::Null);
+            let unequal = columns_where(row, |part| *part == SetKeyPart::Unequal);
             let known = kinds.iter().position(|kind| *kind == (nulls, unequal));
             let group = known.unwrap_or_else(|| {
                 kinds.push((nulls, unequal));
@@ -162,7 +162,7 @@ impl RowSet {
         Some(set)
     }
 
-    fn row(&self, number: u32) -> &[KeyPart] {
+    fn row(&self, number: u32) -> &[SetKeyPart] {
         &self.parts[number as usize * self.width..][..self.width]
     }
 
@@ -197,8 +197,8 @@ impl RowSet {
     }
 
     /// Returns whether a row is equal to one of the set; `None` if nulls leave it open.
-    fn find(&self, row: &[KeyPart]) -> Option<bool> {
-        let nulls = columns_where(row, |part| *part == KeyPart::Null);
+    fn find(&self, row: &[SetKeyPart]) -> Option<bool> {
+        let nulls = columns_where(row, |part| *part == SetKeyPart::Null);
         if nulls != 0 {
             let indexes = self.indexes_with_nulls(nulls);
             let is_open = indexes.iter().any(|index| index.contains(self, row));
@@ -222,7 +222,7 @@ impl RowSet {
         let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
             let readers: Vec<_> =
                 call.arguments.iter().map(|column| column.dictionary_reader()).collect();
-            let mut parts = vec![KeyPart::Null; self.width];
+            let mut parts = vec![SetKeyPart::Null; self.width];
             each_active_row(call, out, |row, values| {
                 for ((part, column), reader) in parts.iter_mut().zip(&call.arguments).zip(&readers)
                 {
@@ -240,10 +240,10 @@ impl RowSet {
     }
 }
 
-/// Returns the part of a float: there is one zero, and one value that is no number.
-fn float_part(value: f64) -> KeyPart {
+/// Returns the key of a float: `-0` and `0` have one, and so have all NaNs.
+fn float_part(value: f64) -> SetKeyPart {
     let canonical = if value.is_nan() { f64::NAN } else { value + 0.0 };
-    KeyPart::Int(canonical.to_bits().into())
+    SetKeyPart::Int(canonical.to_bits().into())
 }
 
 /// Reads a value of a vector into `part`, whose memory is used again.
@@ -251,28 +251,28 @@ fn read_part(
     column: &ColumnVector,
     reader: Option<&DictionaryReader<'_>>,
     row: usize,
-    part: &mut KeyPart,
+    part: &mut SetKeyPart,
 ) -> ExecResult<()> {
     if column.is_null(row) {
-        *part = KeyPart::Null;
+        *part = SetKeyPart::Null;
         return Ok(());
     }
     *part = match &column.values {
-        VectorValues::Bool(bits) => KeyPart::Int(bits.get(row).into()),
+        VectorValues::Bool(bits) => SetKeyPart::Int(bits.get(row).into()),
         VectorValues::Float32(values) => float_part(values[row].into()),
         VectorValues::Float64(values) => float_part(values[row]),
         VectorValues::Code(_) | VectorValues::Bytes(_) => {
-            let mut bytes = match std::mem::replace(part, KeyPart::Null) {
-                KeyPart::Bytes(bytes) => bytes,
+            let mut bytes = match std::mem::replace(part, SetKeyPart::Null) {
+                SetKeyPart::Bytes(bytes) => bytes,
                 _ => Vec::new(),
             };
             bytes.clear();
             column.with_bytes(row, reader, |value| bytes.extend_from_slice(value));
-            KeyPart::Bytes(bytes)
+            SetKeyPart::Bytes(bytes)
         }
         values => {
             let value = values.int(row);
-            KeyPart::Int(value.ok_or_else(|| ExecError::internal("no value of a set"))?)
+            SetKeyPart::Int(value.ok_or_else(|| ExecError::internal("no value of a set"))?)
         }
     };
     Ok(())
@@ -284,7 +284,7 @@ pub(super) fn constant_part(
     left: ValueForm,
     value: &SqlValue,
     (scalar, form): (ScalarValue, ValueForm),
-) -> Option<KeyPart> {
+) -> Option<SetKeyPart> {
     use ValueForm as Form;
     Some(match (left, form, scalar) {
         (Form::Numeric { scale, .. }, Form::Numeric { .. } | Form::Exact { .. }, _) => {
@@ -294,7 +294,7 @@ pub(super) fn constant_part(
             let SqlValue::Numeric(value) = value else { return None };
             let mut bytes = Vec::new();
             encode_exact(value, &mut bytes);
-            KeyPart::Bytes(exact_key(&bytes).ok()?.to_vec())
+            SetKeyPart::Bytes(exact_key(&bytes).ok()?.to_vec())
         }
         (Form::Real | Form::Double, Form::Real, ScalarValue::Float32(value)) => {
             float_part(value.into())
@@ -302,33 +302,33 @@ pub(super) fn constant_part(
         (Form::Real | Form::Double, Form::Double, ScalarValue::Float64(value)) => float_part(value),
         (Form::Date, Form::Timestamp, ScalarValue::Int(micros)) => {
             let day = compare_to_days(CompareOp::Eq, micros);
-            day.map_or(KeyPart::Unequal, |(_, day)| KeyPart::Int(day))
+            day.map_or(SetKeyPart::Unequal, |(_, day)| SetKeyPart::Int(day))
         }
         (Form::Packed { has_keys: true }, Form::Packed { .. }, ScalarValue::Bytes(bytes)) => {
-            KeyPart::Bytes(packed_key(&bytes).ok()?.to_vec())
+            SetKeyPart::Bytes(packed_key(&bytes).ok()?.to_vec())
         }
         (Form::Padded { .. }, Form::Padded { .. }, ScalarValue::Bytes(bytes)) => {
-            KeyPart::Bytes(bytes)
+            SetKeyPart::Bytes(bytes)
         }
         (own, other, ScalarValue::Bytes(bytes))
             if own == other && matches!(own, Form::Text | Form::Bytea) =>
         {
-            KeyPart::Bytes(bytes)
+            SetKeyPart::Bytes(bytes)
         }
-        (own, other, ScalarValue::Int(value)) if own == other => KeyPart::Int(value),
-        (Form::Boolean, Form::Boolean, ScalarValue::Bool(value)) => KeyPart::Int(value.into()),
+        (own, other, ScalarValue::Int(value)) if own == other => SetKeyPart::Int(value),
+        (Form::Boolean, Form::Boolean, ScalarValue::Bool(value)) => SetKeyPart::Int(value.into()),
         _ => return None,
     })
 }
 
 /// Returns the part of a numeric that decimals of a scale are compared with.
-fn decimal_part(value: &SqlValue, scale: u16) -> Option<KeyPart> {
+fn decimal_part(value: &SqlValue, scale: u16) -> Option<SetKeyPart> {
     let SqlValue::Numeric(value) = value else { return None };
     if let Some(unscaled) = value.to_unscaled(scale) {
-        return Some(KeyPart::Int(unscaled));
+        return Some(SetKeyPart::Int(unscaled));
     }
     let mut bytes = Vec::new();
     encode_exact(value, &mut bytes);
     let rounded = round_exact(&bytes, scale, RoundedTo::Same).ok()?;
-    Some(rounded.map_or(KeyPart::Unequal, KeyPart::Int))
+    Some(rounded.map_or(SetKeyPart::Unequal, SetKeyPart::Int))
 }

@@ -353,8 +353,8 @@ impl StepProgram {
         live.into_iter().collect()
     }
 
-    /// Says of each slot whether its memory is used again: of a long program, those that steps
-    /// write, but no strings. Returns nothing of others.
+    /// Returns for each slot of a long program whether later steps get its memory: those that steps
+    /// write, except strings. Empty for short programs.
     fn reused_slots(&self) -> Vec<bool> {
         if self.slots.len() < REUSED_SLOTS_MIN {
             return Vec::new();

@@ -481,12 +481,12 @@ impl ProgramBuilder {
     ) -> ExecResult<SlotId> {
         let input = self.resolve(scope, input)?;
         let output = self.truth(&[input]);
-        let (value, text) = (value.to_vec(), format!("{op:?}"));
+        let value = value.to_vec();
         let predicate = match op {
             CompareOp::Eq | CompareOp::Ne => {
                 StringPredicate::one_of(vec![value], op == CompareOp::Ne)
             }
-            _ => StringPredicate::new(text, move |own| op.holds(own.cmp(&value[..]))),
+            _ => StringPredicate::new(format!("{op:?}"), move |own| op.holds(own.cmp(&value))),
         };
         self.push(SubOperator::StringTest { input, predicate, output }, output)
     }

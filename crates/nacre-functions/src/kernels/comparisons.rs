@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use nacre_types::catalog::TypeOid;
 use nacre_types::datetime::{DatetimeSettings, SqlDate, SqlTimestamp};
-use nacre_types::{SqlValue, ValueError};
+use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 
 use super::{KernelContext, KernelFunction, ScalarKernel};
 use crate::catalog::OperatorEntry;
@@ -71,6 +71,29 @@ fn compared(
     };
     let order = compare_values(left, right, context)?;
     Ok(SqlValue::Boolean(holds(order)))
+}
+
+/// Returns the greatest or least of values of one type, without nulls; null if there are only
+/// nulls.
+///
+/// # Errors
+/// As [`compare_values`].
+pub fn extreme_of(
+    values: impl IntoIterator<Item = SqlValue>,
+    is_greatest: bool,
+    sql_type: SqlType,
+) -> Result<SqlValue, ValueError> {
+    let (types, settings) = ([sql_type, sql_type], ValueSettings::default());
+    let context =
+        KernelContext { argument_types: &types, result_type: sql_type, settings: &settings };
+    let wanted = if is_greatest { Ordering::Greater } else { Ordering::Less };
+    let mut extreme = SqlValue::Null;
+    for value in values.into_iter().filter(|value| !value.is_null()) {
+        if extreme.is_null() || compare_values(&value, &extreme, &context)? == wanted {
+            extreme = value;
+        }
+    }
+    Ok(extreme)
 }
 
 /// Orders two values of types that PostgreSQL compares.

@@ -8,11 +8,9 @@
 //! # Source
 //! PostgreSQL 15, `evaluate_function` and `eval_const_expressions`.
 
-use std::cmp::Ordering;
-
 use nacre_functions::catalog::{FunctionEntry, FunctionVolatility, OperatorEntry, find_function};
 use nacre_functions::coercion::{CoercionPathway, is_immutable_cast};
-use nacre_functions::kernels::{KernelContext, compare_values, has_text, scalar_kernel};
+use nacre_functions::kernels::{KernelContext, extreme_of, has_text, scalar_kernel};
 use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{
     SqlType, SqlValue, TypeKind, ValueError, ValueSettings, cast_value, find_cast_path,
@@ -76,7 +74,9 @@ pub(crate) fn constant_value(expression: &ScalarExpression) -> Option<KnownValue
             quantified_value(operator, operand, elements, *is_all)
         }
         ScalarKind::Extreme { arguments, is_greatest } => {
-            extreme_value(&constants_of(arguments)?, *is_greatest, result)
+            let values = constants_of(arguments)?;
+            let is_known = !is_composite(result);
+            is_known.then(|| extreme_of(values.into_iter().cloned(), *is_greatest, result))
         }
         _ => None,
     };
@@ -197,23 +197,4 @@ fn quantified_value(
         }
     }
     Some(Ok(result))
-}
-
-fn extreme_value(values: &[&SqlValue], is_greatest: bool, result: SqlType) -> Option<KnownValue> {
-    if is_composite(result) {
-        return None;
-    }
-    let (types, settings) = ([result, result], ValueSettings::default());
-    let context =
-        KernelContext { argument_types: &types, result_type: result, settings: &settings };
-    let wanted = if is_greatest { Ordering::Greater } else { Ordering::Less };
-    let mut extreme = &SqlValue::Null;
-    for value in values.iter().copied().filter(|value| !value.is_null()) {
-        let is_better =
-            extreme.is_null() || compare_values(value, extreme, &context).ok()? == wanted;
-        if is_better {
-            extreme = value;
-        }
-    }
-    Some(Ok(extreme.clone()))
 }

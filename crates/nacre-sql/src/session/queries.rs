@@ -28,6 +28,12 @@ pub(super) enum CompiledRun {
     NotTaken(Turn),
 }
 
+/// Takes the place from an error of a statement of PREPARE: it is one in the statement as it was
+/// printed, not in the client's text.
+pub(super) fn of_printed_text(error: Error) -> Error {
+    error.with_position(None)
+}
+
 impl Session {
     /// Starts a query, or EXPLAIN of one, in Nacre's own engine if that supports all of it. A short
     /// statement is not taken: its numbers have DataFusion's types.

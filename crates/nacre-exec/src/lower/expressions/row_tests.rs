@@ -22,7 +22,9 @@ use super::super::exact_nodes::form_key_node;
 use super::super::fold::fold_constant;
 use super::super::form::ValueForm;
 use super::super::operators::{OperatorMeaning, operator_meaning};
-use super::super::row_sets::{KeyPart, RowSet, SET_COLUMNS_MAX, SET_ROWS_MIN, constant_part};
+use super::super::row_sets::{
+    ConstantRowSet, SET_COLUMNS_MAX, SET_ROWS_MIN, SetKeyPart, constant_part,
+};
 use super::{ExpressionLowering, LoweredExpression};
 use crate::expression::{ExpressionId, ExpressionNode};
 use crate::value::{ScalarValue, ValueClass};
@@ -66,7 +68,7 @@ impl TestedConstant {
     }
 }
 
-/// A comparison of a value with a constant; `None` of what is null.
+/// A comparison of a value with a constant; `None` if the constant is null.
 type ColumnTest<'e> = Option<(TestedColumn<'e>, TestedConstant)>;
 
 /// Collects the tests of a run.
@@ -296,12 +298,12 @@ impl ExpressionLowering<'_> {
                 parts.push(part);
             }
         }
-        let Some(set) = RowSet::new(lefts.len(), parts) else { return Ok(None) };
+        let Some(set) = ConstantRowSet::new(lefts.len(), parts) else { return Ok(None) };
         let function = set.function(is_negated);
         Ok(Some(self.graph.add(ExpressionNode::Foreign { function, arguments })?))
     }
 
-    /// Adds what is equal where values are.
+    /// Adds the key of a value: two keys are equal if the values are.
     fn key_of(&mut self, value: LoweredExpression) -> LoweringResult<ExpressionId> {
         if value.is_null_constant {
             let null = ExpressionNode::Constant(ScalarValue::Null(ValueClass::Bool));
@@ -311,11 +313,11 @@ impl ExpressionLowering<'_> {
     }
 }
 
-fn part_of(left: LoweredExpression, constant: &TestedConstant) -> Option<KeyPart> {
+fn part_of(left: LoweredExpression, constant: &TestedConstant) -> Option<SetKeyPart> {
     let TestedConstant { value, sql_type } = constant;
     if value.is_null() || left.is_null_constant {
-        // Nothing is known of what is compared with null.
-        return Some(KeyPart::Null);
+        // A comparison with null is null.
+        return Some(SetKeyPart::Null);
     }
     let (scalar, form) = ValueForm::of_constant(value, *sql_type)?;
     constant_part(left.form, value, (scalar, form))
