@@ -9,7 +9,8 @@
 //! ```
 //!
 //! # Invariants
-//! 1. A value is equal to a constant by their operator if and only if their [`SetKeyPart`]s are equal.
+//! 1. A value is equal to a constant by their operator if and only if their [`SetKeyPart`]s are
+//!    equal.
 //! 2. Rows of constants are indexed by the columns that decide: those where neither the constant
 //!    nor the value that is looked up is null.
 
