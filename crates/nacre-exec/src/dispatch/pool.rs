@@ -193,7 +193,8 @@ impl PoolShared {
         loop {
             state.queries.retain(|query| !query.has_ended());
             self.note_count(&state);
-            state.queries.sort_by_key(|query| query.virtual_ns());
+            // Workers add to these times without the lock: each is read once.
+            state.queries.sort_by_cached_key(|query| query.virtual_ns());
             let mut queries = state.queries.iter();
             if let Some(work) = queries.find_map(|query| query.take_work(worker)) {
                 return Some(work);
