@@ -347,3 +347,14 @@ fn numerics_below_zero_are_in_order() {
     let sql = format!("select count(*) from {rows} where {value} < -1.00005");
     assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["3".into()]]));
 }
+
+/// It answered 42803, 2026-11-28: folding takes a name out of an aggregate of the query around.
+#[test]
+fn names_that_folding_takes_out_of_aggregates_are_grouped() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let value = "max((select 1 from t w where v.a > 3 and false))";
+    let query = |more: &str| format!("select (select {value}{more} from t u limit 1) from t v");
+    assert_eq!(database.run_optimized(&query("")), Ok(vec![vec!["-".into()]]));
+    let ungrouped = "subquery uses ungrouped column \"v.a\" from outer query";
+    assert_eq!(database.run_optimized(&query(" + v.a")).unwrap_err(), ungrouped);
+}

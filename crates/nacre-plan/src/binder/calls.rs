@@ -337,6 +337,11 @@ impl Binder<'_> {
             return Err(misplaced_aggregate(outer.clause, range));
         }
         let place = outer.select_count.checked_sub(1).ok_or_else(unknown)?;
+        // What folding has taken out of the arguments is a name within an aggregate of that query.
+        let is_argument = |(at, column): &(SourceRange, ColumnId)| {
+            range.start <= at.start && at.end <= range.end && outer.scope.has_column(*column)
+        };
+        self.folded_names.retain(|folded| !is_argument(folded));
         let (name, result) = (call.function.name, call.result);
         let column = self.add_query_column(name, result, range)?;
         let aggregates = self.outer_aggregates.get_mut(place).ok_or_else(unknown)?;
