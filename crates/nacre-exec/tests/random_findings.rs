@@ -358,3 +358,16 @@ fn names_that_folding_takes_out_of_aggregates_are_grouped() {
     let ungrouped = "subquery uses ungrouped column \"v.a\" from outer query";
     assert_eq!(database.run_optimized(&query(" + v.a")).unwrap_err(), ungrouped);
 }
+
+/// It answered 22012, 2026-11-28: only what stood as a constant in VALUES was one.
+#[test]
+fn constant_expressions_in_a_row_of_values_decide_case() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let value = "case 1 when v.c then 1 / (v.b - 5) else 7 end";
+    for values in
+        ["(values (5, (-2))) v(b, c)", "(select 1) q(x), lateral (values (5, x - 2)) v(b, c)"]
+    {
+        let sql = format!("select {value} from {values}");
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["7".into()]]), "{sql}");
+    }
+}

@@ -67,7 +67,11 @@ impl Binder<'_> {
             scope.push(ScopeColumn { name: name.into(), value });
         }
         let row = |_: &Vec<ExpressionNode>| unified.iter_mut().filter_map(Iterator::next).collect();
-        let rows: Vec<Vec<ScalarExpression>> = rows.iter().map(row).collect();
+        let mut rows: Vec<Vec<ScalarExpression>> = rows.iter().map(row).collect();
+        if let [row] = &mut rows[..] {
+            // Constants of a single row are such in the query around it.
+            row.iter_mut().for_each(|value| self.fold(value));
+        }
         let root = if rows.iter().flatten().any(has_subquery) {
             if rows.len() > JOINED_ROWS_MAX {
                 let what = "this many rows of VALUES with subqueries";
