@@ -5,6 +5,7 @@
 //! | PostgreSQL fails | `with ties` | `only` | it has our rows: its plan of min and max has ties |
 //! | PostgreSQL fails | `having null`, `false` | `having true` | we fail: it computes all groups |
 //! | PostgreSQL fails | `exists (select x` | `exists (select 1` | it has our rows: it computes x |
+//! | PostgreSQL fails | `with w as (` | `as materialized (` | it has our rows: it begins outside |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true`, `having (select ...)` | without | it fails: it reads no rows for it |
 //! | we fail | `with w as (` | `as materialized (` | it fails: a constant of w decides something |
@@ -50,6 +51,9 @@ pub(super) fn reason_by_rewriting(
             if changed(without_exists_outputs(text)).is_some_and(&mut has_our_rows) {
                 return Some("PostgreSQL computes outputs of groups in EXISTS");
             }
+            if changed(with_kept_queries(text)).is_some_and(&mut has_our_rows) {
+                return Some("PostgreSQL begins with a condition around a query of WITH");
+            }
             let kept = text.replace("having null::boolean", "having true");
             let kept = changed(kept.replace("having false", "having true"))?;
             is_same_error(&database.answer(&kept, RunVariant::Plain), answers.theirs)
@@ -63,8 +67,7 @@ pub(super) fn reason_by_rewriting(
             if changed(without_having(text)).is_some_and(&mut fails) {
                 return Some("PostgreSQL reads no rows for HAVING alone");
             }
-            let kept = text.replace(" as (select ", " as materialized (select ");
-            if changed(kept).is_some_and(&mut fails) {
+            if changed(with_kept_queries(text)).is_some_and(&mut fails) {
                 return Some("PostgreSQL puts constants of a query of WITH into expressions");
             }
             // It does not sort by what it knows to be a constant.
@@ -112,6 +115,11 @@ fn with_all_rows(text: &str) -> String {
         }
     }
     written + rest
+}
+
+/// Has queries of WITH be computed apart from those around them.
+fn with_kept_queries(text: &str) -> String {
+    text.replace(" as (select ", " as materialized (select ")
 }
 
 /// Writes 1 for the outputs of queries in EXISTS.
