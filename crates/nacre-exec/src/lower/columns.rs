@@ -44,7 +44,7 @@ pub(super) struct LoweredRelation {
     /// FROM into the outer one: it would compute the column only for rows that conditions and joins
     /// above leave.
     pub(super) column_may_fail: bool,
-    /// As `column_may_fail`, of a query with groups or with volatile columns, which PostgreSQL does
+    /// As `column_may_fail`, of a query with groups, windows or volatile columns, which PostgreSQL does
     /// not merge: it computes the column for all rows that conditions on that query alone leave.
     pub(super) grouped_column_may_fail: bool,
     /// Whether anything below may fail.
@@ -52,7 +52,8 @@ pub(super) struct LoweredRelation {
     /// Whether each row is made of groups: these are few, so that numerics of more than 38 digits
     /// are computed as such instead of failing.
     pub(super) is_grouped: bool,
-    /// Whether rows are the groups of a query, of which no column has been computed yet.
+    /// Whether rows are those of a query with groups or windows, of which no column has been
+    /// computed yet.
     pub(super) gives_groups: bool,
 }
 

@@ -278,9 +278,11 @@ fn lower_filter(
     conditions.iter().for_each(|one| collect_columns(one, &mut wanted));
     let (has_join, query) = (has_join(input), input);
     let input = lower_relation(relations, query, &wanted)?;
+    let is_above = || conditions.iter().all(|one| is_above_windows(one, query));
     // The optimizer has moved conditions on a query of groups into it if there is a join.
-    let is_above = || has_join || conditions.iter().all(|one| is_above_windows(one, query));
-    if input.column_may_fail || input.grouped_column_may_fail && !is_above() {
+    if input.column_may_fail && !(has_windows(query) && is_above())
+        || input.grouped_column_may_fail && !has_join && !is_above()
+    {
         return Err(guarded_column());
     }
     if has_join {
@@ -296,15 +298,17 @@ pub(super) fn is_gate(operator: &RelationalOperator) -> bool {
 }
 
 /// Whether PostgreSQL decides a condition above the windows of a query, or above its columns that
-/// are volatile: it has such a column, one that a window makes, or one of rows that is not what all
-/// windows are partitioned by.
+/// are volatile: it has such a column, one that a window makes, one that is computed of those, or
+/// one of rows that is not what all windows are partitioned by.
 fn is_above_windows(condition: &ScalarExpression, mut query: &RelationalOperator) -> bool {
     let (mut windows, mut volatile) = (Vec::new(), HashSet::new());
+    let mut computed = Vec::new();
     loop {
         query = match query {
             RelationalOperator::Compute { input, columns } if windows.is_empty() => {
                 let of_query = columns.iter().filter(|one| one.value.is_volatile());
                 volatile.extend(of_query.map(|one| one.column));
+                computed.extend(columns.iter().map(|one| one.column));
                 input
             }
             RelationalOperator::Filter { input, .. } if windows.is_empty() => input,
@@ -319,11 +323,22 @@ fn is_above_windows(condition: &ScalarExpression, mut query: &RelationalOperator
     query.collect_made_columns(&mut rows);
     let is_above = |column: &ColumnId| {
         volatile.contains(column)
+            || !windows.is_empty() && computed.contains(column)
             || windows.iter().any(|(partition, results)| {
                 results.contains(column) || rows.contains(column) && !partition.contains(column)
             })
     };
     condition.any(&|one| matches!(&one.kind, ScalarKind::Column(column) if is_above(column)))
+}
+
+/// Whether a query has windows.
+fn has_windows(query: &RelationalOperator) -> bool {
+    match query {
+        RelationalOperator::Compute { input, .. } | RelationalOperator::Filter { input, .. } => {
+            has_windows(input)
+        }
+        other => matches!(other, RelationalOperator::Window { .. }),
+    }
 }
 
 fn has_join(operator: &RelationalOperator) -> bool {

@@ -245,7 +245,7 @@ fn lower_node(
         may_fail: true,
         grouped_column_may_fail: input.grouped_column_may_fail,
         is_grouped: input.is_grouped,
-        gives_groups: false,
+        gives_groups: true,
     })
 }
 

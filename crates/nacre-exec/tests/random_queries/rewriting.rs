@@ -6,6 +6,7 @@
 //! | PostgreSQL fails | `having null`, `false` | `having true` | we fail: it computes all groups |
 //! | PostgreSQL fails | `exists (select x` | `exists (select 1` | it has our rows: it computes x |
 //! | PostgreSQL fails | `with w as (` | `as materialized (` | it has our rows: it begins outside |
+//! | PostgreSQL fails | `(select ...) q1` | `(select ... offset 0) q1` | it has our rows |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having true`, `having (select ...)` | without | it fails: it reads no rows for it |
 //! | we fail | `with w as (` | `as materialized (` | it fails: a constant of w decides something |
@@ -51,8 +52,9 @@ pub(super) fn reason_by_rewriting(
             if changed(without_exists_outputs(text)).is_some_and(&mut has_our_rows) {
                 return Some("PostgreSQL computes outputs of groups in EXISTS");
             }
-            if changed(with_kept_queries(text)).is_some_and(&mut has_our_rows) {
-                return Some("PostgreSQL begins with a condition around a query of WITH");
+            let kept = [with_kept_queries(text), with_kept_items(&with_kept_queries(text))];
+            if kept.into_iter().filter_map(changed).any(&mut has_our_rows) {
+                return Some("PostgreSQL begins with a condition around a query");
             }
             let kept = text.replace("having null::boolean", "having true");
             let kept = changed(kept.replace("having false", "having true"))?;
@@ -120,6 +122,25 @@ fn with_all_rows(text: &str) -> String {
 /// Has queries of WITH be computed apart from those around them.
 fn with_kept_queries(text: &str) -> String {
     text.replace(" as (select ", " as materialized (select ")
+}
+
+/// Has queries in FROM be computed apart from those around them.
+fn with_kept_items(text: &str) -> String {
+    let mut opened = Vec::new();
+    let mut written = String::new();
+    for (at, one) in text.char_indices() {
+        if one == '(' {
+            opened.push(at);
+        } else if one == ')'
+            && let Some(start) = opened.pop()
+            && text[start..].starts_with("(select ")
+            && text[at..].starts_with(") q")
+        {
+            written.push_str(" offset 0");
+        }
+        written.push(one);
+    }
+    written
 }
 
 /// Writes 1 for the outputs of queries in EXISTS.
@@ -296,6 +317,10 @@ fn texts_are_written_otherwise() {
     assert_eq!(
         without_exists_outputs("select (not exists (select (select 1 from t), sum(2) from u))"),
         "select (not exists (select 1 from u))"
+    );
+    assert_eq!(
+        with_kept_items("select (select 1) from ((select 2 from (select 3) q1(c1)) q2 join t t3)"),
+        "select (select 1) from ((select 2 from (select 3 offset 0) q1(c1) offset 0) q2 join t t3)"
     );
     assert_eq!(
         texts_without_zeros("select q1.c1::text, 'a'::text, length(t1.n::text)"),

@@ -10,20 +10,28 @@
 //! ```
 //!
 //! Through Compute, Aggregate and Window (conditions on keys), Sort and set operations (into all
-//! inputs), never through Limit. What may fail stays where it is ([`crate::properties`]).
+//! inputs), never through Limit. What may fail stays where it is ([`crate::properties`]), but for
+//! computed columns of a query: PostgreSQL puts them into the conditions on the query, which become
+//! its HAVING or WHERE, and computes them for the rows that are left.
+//!
+//! ```text
+//! select x from (select a, sum(b) / sum(c) as x from t group by a) s where x > 2 and a < 3
+//! Compute [x] <- Filter [sum(b) / sum(c) > 2] <- Aggregate <- Filter [a < 3]
+//! ```
 
 use std::collections::HashMap;
 
 use super::places::{ColumnOrigins, PlaceRange};
 use crate::algebra::conjuncts::{
-    before_computed, columns_of, conjunction, has_columns, split_conjunction, with_filter,
+    before_computed, columns_of, conjunction, has_columns, split_conjunction, with_computed,
+    with_filter,
 };
 use crate::algebra::{
     ColumnId, ComputedColumn, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
     SetVariant,
 };
 use crate::control;
-use crate::properties::{is_like, may_move, never_fails};
+use crate::properties::{is_like, is_merged, may_move, never_fails};
 
 /// Expressions in the value of a computed column that a condition is moved through.
 const SUBSTITUTED_EXPRESSIONS_MAX: usize = 8;
@@ -54,16 +62,32 @@ struct OpenJoin {
 }
 
 impl PlacementPass {
-    /// Places conditions that may move, of columns of this operator, and those below it.
+    /// Places conditions of columns of this operator, and those below it.
     fn place(
+        &self,
+        operator: RelationalOperator,
+        range: PlaceRange,
+        pending: Vec<PendingCondition>,
+    ) -> RelationalOperator {
+        if control::is_stopped() {
+            return operator;
+        }
+        if raises_columns(&operator) {
+            return self.place_below_columns(operator, range, pending);
+        }
+        // What may fail has come through the columns of queries above, and goes no further.
+        let is_moved = |one: &PendingCondition| may_move(&one.expression);
+        let (pending, fixed): (Vec<_>, Vec<_>) = pending.into_iter().partition(is_moved);
+        with_filter(self.place_moved(operator, range, pending), expressions(fixed))
+    }
+
+    /// Places conditions that may move.
+    fn place_moved(
         &self,
         operator: RelationalOperator,
         range: PlaceRange,
         mut pending: Vec<PendingCondition>,
     ) -> RelationalOperator {
-        if control::is_stopped() {
-            return operator;
-        }
         match operator {
             RelationalOperator::Filter { input, condition } => {
                 let mut own = Vec::new();
@@ -88,7 +112,7 @@ impl PlacementPass {
                 self.place_at_join(OpenJoin { variant, inputs, ranges, condition }, pending)
             }
             RelationalOperator::Compute { input, columns } => {
-                let (moved, kept) = self.through_compute(pending, &columns);
+                let (moved, kept) = self.through_compute(pending, &columns, may_move);
                 let input = Box::new(self.place(*input, range.input(), moved));
                 with_filter(RelationalOperator::Compute { input, columns }, kept)
             }
@@ -125,16 +149,54 @@ impl PlacementPass {
         }
     }
 
-    /// Returns what conditions are below computed columns, and those that stay above.
+    /// Places conditions on a query below its columns that may fail, also such as may fail then.
+    fn place_below_columns(
+        &self,
+        operator: RelationalOperator,
+        range: PlaceRange,
+        mut pending: Vec<PendingCondition>,
+    ) -> RelationalOperator {
+        match operator {
+            RelationalOperator::Filter { input, condition } => {
+                let mut own = Vec::new();
+                split_conjunction(condition, &mut own);
+                let (moved, kept): (Vec<_>, Vec<_>) = own.into_iter().partition(is_of_query);
+                let mut moved = self.pending(moved);
+                moved.append(&mut pending);
+                with_filter(self.place(*input, range.input(), moved), kept)
+            }
+            RelationalOperator::Compute { input, columns } => {
+                let (raised, columns): (Vec<_>, Vec<_>) =
+                    columns.into_iter().partition(|one| !never_fails(&one.value));
+                let (mut moved, mut above) = (Vec::new(), Vec::new());
+                for PendingCondition { expression, .. } in pending {
+                    let below = before_computed(&expression, &raised);
+                    match below.filter(|below| is_of_query(&expression) && is_of_query(below)) {
+                        Some(below) => moved.push(below),
+                        None => above.push(expression),
+                    }
+                }
+                let passes = if raises_columns(&input) { is_of_query } else { may_move };
+                let (moved, fixed) = self.through_compute(self.pending(moved), &columns, passes);
+                let input = self.place(*input, range.input(), moved);
+                let below = with_filter(with_computed(input, columns), fixed);
+                with_filter(with_computed(below, raised), above)
+            }
+            other => self.place_moved(other, range, pending),
+        }
+    }
+
+    /// Returns what conditions are below computed columns, if it passes, and those that stay above.
     fn through_compute(
         &self,
         pending: Vec<PendingCondition>,
         columns: &[ComputedColumn],
+        passes: fn(&ScalarExpression) -> bool,
     ) -> (Vec<PendingCondition>, Vec<ScalarExpression>) {
         let (mut moved, mut kept) = (Vec::new(), Vec::new());
         for PendingCondition { expression, .. } in pending {
             match below_compute(&expression, columns) {
-                Some(below) if may_move(&below) => moved.push(below),
+                Some(below) if passes(&below) => moved.push(below),
                 _ => kept.push(expression),
             }
         }
@@ -229,6 +291,35 @@ impl PlacementPass {
         };
         conditions.into_iter().map(pending).collect()
     }
+}
+
+/// Whether an operator, perhaps below filters, computes columns that may fail, of a query on which
+/// conditions become its own: not of one with windows, functions of sets, an order or a limit.
+fn raises_columns(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::Filter { input, .. } => raises_columns(input),
+        RelationalOperator::Compute { input, columns } => {
+            takes_conditions(input) && columns.iter().any(|one| !never_fails(&one.value))
+        }
+        _ => false,
+    }
+}
+
+fn takes_conditions(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::Filter { input, .. } | RelationalOperator::Compute { input, .. } => {
+            takes_conditions(input)
+        }
+        RelationalOperator::Aggregate { .. } | RelationalOperator::GroupingSets { .. } => true,
+        other => is_merged(other),
+    }
+}
+
+/// Whether PostgreSQL makes a condition on a query in FROM one of that query.
+fn is_of_query(condition: &ScalarExpression) -> bool {
+    let is_once = |one: &ScalarExpression| matches!(one.kind, ScalarKind::Once(_));
+    may_move(condition)
+        || has_columns(condition) && !condition.is_volatile() && !condition.any(&is_once)
 }
 
 fn expressions(conditions: Vec<PendingCondition>) -> Vec<ScalarExpression> {

@@ -103,6 +103,20 @@ fn conditions_go_into_the_inputs_of_set_operations() {
 }
 
 #[test]
+fn conditions_are_decided_below_columns_of_queries_that_may_fail() {
+    assert_plan(
+        "select * from (select k, 6 / count(*) as v, count(*) as c from a group by k) s \
+         where s.v > 2 and s.k = 1 and s.c < 5",
+        "group(a[a.k = 1])[count < 5][6 / count > 2]",
+    );
+    assert_plan(
+        "select * from (select x, y / x as v from a union all select k, x / k from b) s \
+         where s.v > 1",
+        "(a[a.y / a.x > 1] + b[b.x / b.k > 1])",
+    );
+}
+
+#[test]
 fn set_operations_of_one_kind_are_one_operator() {
     let tables = tables();
     let text_of = |sql: &str| text(&tables.bind(sql).unwrap());
