@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use nacre_column::ColumnType;
@@ -197,16 +198,6 @@ pub(crate) fn key(scanned: &Scanned<'_>, types: &[Option<ColumnType>]) -> String
     }
 }
 
-/// Whether a statement has RETURNING.
-fn returns(statement: &SqlStatement) -> bool {
-    match statement {
-        SqlStatement::Insert(insert) => insert.returning.is_some(),
-        SqlStatement::Update(update) => update.returning.is_some(),
-        SqlStatement::Delete(delete) => delete.returning.is_some(),
-        _ => false,
-    }
-}
-
 /// Looks at a statement that was not seen before; `None` if nothing is to be remembered of it.
 async fn look_at(
     store: &Store,
@@ -223,39 +214,44 @@ async fn look_at(
     // The definition is looked up before the outputs are described: should it change meanwhile,
     // the plan is not current.
     let Some((table, subject)) = named.resolve(store) else { return Ok(None) };
-    let described = match statement.as_ref() {
-        SqlStatement::Query(_) => {
-            let moment = turn.moment(false)?;
-            let Ok(original) = planner.parse(candidate.sql) else { return Ok(None) };
+    let schema = subject.schema();
+    let action = recognise(planner, &table, schema, named.alias, &statement, candidate.types);
+    let Some(action) = action else { return Ok(Some(Known::General(Some(subject)))) };
+    let output = match action.outputs() {
+        None => None,
+        Some((items, columns)) => {
             // What cannot be planned fails on the general way, perhaps because of its literals.
-            match planner.describe(&moment, Vec::new(), original).await {
-                Ok(described) => Some(described),
-                Err(_) => return Ok(None),
+            let described = describe(store, planner, turn, &statement, candidate.sql).await?;
+            let Some(output) = described else { return Ok(None) };
+            let fields = output.fields();
+            let mut both = items.iter().zip(fields);
+            let has_types = items.len() == fields.len()
+                && both.all(|(item, field)| item.has_type(schema, columns, field.data_type()));
+            if !has_types {
+                return Ok(Some(Known::General(Some(subject))));
             }
+            Some(output)
         }
-        changed if returns(changed) => {
-            let moment = turn.moment(true)?;
-            let Ok(change) = dml::change_of(store, changed.clone()) else { return Ok(None) };
-            match change.describe(planner, &moment).await {
-                Ok(described) => described,
-                Err(_) => return Ok(None),
-            }
-        }
-        _ => None,
     };
-    let action = recognise(
-        planner,
-        &table,
-        subject.schema(),
-        named.alias,
-        &statement,
-        candidate.types,
-        described,
-    );
-    Ok(Some(match action {
-        Some(action) => {
-            Known::Short(Box::new(Plan { subject, action, allowed: AtomicU64::default() }))
-        }
-        None => Known::General(Some(subject)),
-    }))
+    let allowed = AtomicU64::default();
+    Ok(Some(Known::Short(Box::new(Plan { subject, action, output, allowed }))))
+}
+
+/// Returns the outputs that a statement has on the general way, which is `statement` without its
+/// literals; `None` if it cannot be planned.
+async fn describe(
+    store: &Store,
+    planner: &Planner,
+    turn: &mut Turn,
+    statement: &SqlStatement,
+    sql: &str,
+) -> Result<Option<SchemaRef>> {
+    if let SqlStatement::Query(_) = statement {
+        let moment = turn.moment(false)?;
+        let Ok(original) = planner.parse(sql) else { return Ok(None) };
+        return Ok(planner.describe(&moment, Vec::new(), original).await.ok());
+    }
+    let moment = turn.moment(true)?;
+    let Ok(change) = dml::change_of(store, statement.clone()) else { return Ok(None) };
+    Ok(change.describe(planner, &moment).await.ok().flatten())
 }

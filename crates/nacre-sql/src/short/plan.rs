@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use nacre_column::CompareOp;
 use nacre_store::index::{Direction, TableIndex};
 use nacre_store::{Snapshot, Store, Table, TableRules, TableSchema};
@@ -14,12 +14,15 @@ use super::operand::Operand;
 use crate::dml::Cell;
 use crate::privileges::{DELETE, INSERT, Rights, SELECT, UPDATE};
 use crate::rules::{Checks, DefaultValues};
+use crate::types::arrow_type;
 
 /// A statement that is ready to run.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) subject: Subject,
     pub(super) action: Action,
+    /// The columns of the answer, unless that is a tag.
+    pub(super) output: Option<SchemaRef>,
     /// The stamp of the role that was last found to be allowed it.
     pub(super) allowed: AtomicU64,
 }
@@ -89,7 +92,6 @@ pub(super) enum Action {
         find: Find,
         items: Vec<Item>,
         limit: Option<Operand>,
-        schema: SchemaRef,
     },
     /// The assigned columns with their values.
     Update {
@@ -125,6 +127,19 @@ impl Action {
         }
     }
 
+    /// Returns the outputs, and the columns of the table that their places mean; `None` if the answer
+    /// is a tag.
+    pub(super) fn outputs(&self) -> Option<(&[Item], &[usize])> {
+        match self {
+            Self::Select { find, items, .. } => Some((items, &find.columns)),
+            Self::Update { returning, .. }
+            | Self::Delete { returning, .. }
+            | Self::Insert { returning, .. } => {
+                returning.as_ref().map(|one| (one.items.as_slice(), one.columns.as_slice()))
+            }
+        }
+    }
+
     /// Returns the name of the statement as errors give it, unless it only reads.
     pub(super) fn verb(&self) -> Option<&'static str> {
         match self {
@@ -142,7 +157,6 @@ pub(super) struct Returning {
     pub(super) items: Vec<Item>,
     /// The columns of the table that the places of items mean.
     pub(super) columns: Vec<usize>,
-    pub(super) schema: SchemaRef,
 }
 
 /// The way to the rows of a statement.
@@ -193,6 +207,24 @@ pub(super) enum Item {
     /// By its place among the columns that are read.
     Column(usize),
     Computed(Compute),
+}
+
+impl Item {
+    /// Whether the output has this type, if `columns` of the table are read.
+    pub(super) fn has_type(
+        &self,
+        schema: &TableSchema,
+        columns: &[usize],
+        found: &DataType,
+    ) -> bool {
+        match self {
+            Self::Column(place) => {
+                let column = columns.get(*place).and_then(|column| schema.columns.get(*column));
+                column.is_some_and(|column| *found == arrow_type(column.column_type))
+            }
+            Self::Computed(compute) => compute.has_type(found),
+        }
+    }
 }
 
 /// A value that is assigned.

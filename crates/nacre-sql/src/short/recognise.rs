@@ -6,7 +6,6 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Insert, LimitClause,
     ObjectName, OrderBy, OrderByKind, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
@@ -24,7 +23,6 @@ use crate::names::{fold, table_name};
 use crate::parsing::statement_parser;
 use crate::planner::Planner;
 use crate::rules::{Checks, DefaultValues, parse};
-use crate::types::arrow_type;
 
 /// The one table that a statement names, and what it calls it.
 pub(super) struct Named<'a> {
@@ -47,7 +45,7 @@ impl<'a> Named<'a> {
 }
 
 /// Reads a statement without literals over one table; `None` if it is no short one. `types` are
-/// those of its parameters; `described` are the output columns that a query has on the general way.
+/// those of its parameters.
 pub(super) fn recognise(
     planner: &Planner,
     table: &Arc<Table>,
@@ -55,12 +53,11 @@ pub(super) fn recognise(
     alias: Option<String>,
     statement: &Statement,
     types: &[Option<ColumnType>],
-    described: Option<SchemaRef>,
 ) -> Option<Action> {
     let alias = alias.unwrap_or_else(|| schema.name.clone());
     let (rules, columns) = (rules_of(table), Vec::new());
     let mut reader = Reader { planner, rules, table, schema, alias, types, columns };
-    reader.statement(statement, described)
+    reader.statement(statement)
 }
 
 /// Returns the one table of a statement and its alias, if it is of a kind that may be short.
@@ -147,17 +144,17 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn statement(&mut self, statement: &Statement, described: Option<SchemaRef>) -> Option<Action> {
+    fn statement(&mut self, statement: &Statement) -> Option<Action> {
         match statement {
-            Statement::Query(query) => self.query(query, described?),
-            Statement::Update(update) => self.update(update, described),
-            Statement::Delete(delete) => self.delete(delete, described),
-            Statement::Insert(insert) => self.insert(insert, described),
+            Statement::Query(query) => self.query(query),
+            Statement::Update(update) => self.update(update),
+            Statement::Delete(delete) => self.delete(delete),
+            Statement::Insert(insert) => self.insert(insert),
             _ => None,
         }
     }
 
-    fn query(&mut self, query: &Query, described: SchemaRef) -> Option<Action> {
+    fn query(&mut self, query: &Query) -> Option<Action> {
         let SetExpr::Select(select) = query.body.as_ref() else { return None };
         let Some(Statement::Query(known)) = bare("SELECT 1") else { return None };
         let SetExpr::Select(known_select) = *known.body.clone() else { return None };
@@ -170,7 +167,7 @@ impl Reader<'_> {
         if blank_query != *known || blank_select != *known_select {
             return None;
         }
-        let items = self.items(&select.projection, &described)?;
+        let items = self.items(&select.projection)?;
         let order = self.order(query.order_by.as_ref())?;
         // ORDER BY means the outputs first.
         let is_alias = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { .. });
@@ -184,10 +181,10 @@ impl Reader<'_> {
             return None;
         }
         let find = self.find(conditions, order)?;
-        Some(Action::Select { find, items, limit, schema: described })
+        Some(Action::Select { find, items, limit })
     }
 
-    fn update(&mut self, update: &Update, described: Option<SchemaRef>) -> Option<Action> {
+    fn update(&mut self, update: &Update) -> Option<Action> {
         let Some(Statement::Update(mut known)) = bare("UPDATE t SET a = 1") else { return None };
         known.table = update.table.clone();
         known.assignments = update.assignments.clone();
@@ -215,7 +212,7 @@ impl Reader<'_> {
             assignments.push((column, self.scalar(&assignment.value, column)?));
         }
         let conditions = self.conditions(update.selection.as_ref())?;
-        let returning = self.returning(update.returning.as_deref(), described)?;
+        let returning = self.returning(update.returning.as_deref())?;
         let find = self.find(conditions, None)?;
         let returning = returning.map(|one| one.over(&find.columns));
         Some(Action::Update { find, assignments, checks, returning })
@@ -229,7 +226,7 @@ impl Reader<'_> {
         }
     }
 
-    fn delete(&mut self, delete: &Delete, described: Option<SchemaRef>) -> Option<Action> {
+    fn delete(&mut self, delete: &Delete) -> Option<Action> {
         let Some(Statement::Delete(mut known)) = bare("DELETE FROM t") else { return None };
         known.from = delete.from.clone();
         known.returning = delete.returning.clone();
@@ -238,13 +235,13 @@ impl Reader<'_> {
             return None;
         }
         let conditions = self.conditions(delete.selection.as_ref())?;
-        let returning = self.returning(delete.returning.as_deref(), described)?;
+        let returning = self.returning(delete.returning.as_deref())?;
         let find = self.find(conditions, None)?;
         let returning = returning.map(|one| one.over(&find.columns));
         Some(Action::Delete { find, returning })
     }
 
-    fn insert(&mut self, insert: &Insert, described: Option<SchemaRef>) -> Option<Action> {
+    fn insert(&mut self, insert: &Insert) -> Option<Action> {
         let Some(Statement::Insert(mut known)) = bare("INSERT INTO t VALUES (1)") else {
             return None;
         };
@@ -292,7 +289,7 @@ impl Reader<'_> {
         let checks = self.checks(|_| true)?;
         let is_even =
             values.rows.windows(2).all(|two| two[0].content.len() == two[1].content.len());
-        let returning = self.returning(insert.returning.as_deref(), described)?;
+        let returning = self.returning(insert.returning.as_deref())?;
         let returning = returning.map(|one| one.over(&self.columns));
         // RETURNING is for one batch, and values must not be drawn before that is seen.
         if returning.is_some() && rows.len() > VECTOR_ROWS {
@@ -343,15 +340,10 @@ impl Reader<'_> {
 
     /// Reads RETURNING; `Some(None)` without it.
     #[allow(clippy::option_option, reason = "items that are not known, and none, are two things")]
-    fn returning(
-        &mut self,
-        items: Option<&[SelectItem]>,
-        described: Option<SchemaRef>,
-    ) -> Option<Option<Returning>> {
+    fn returning(&mut self, items: Option<&[SelectItem]>) -> Option<Option<Returning>> {
         let Some(items) = items else { return Some(None) };
-        let schema = described?;
-        let items = self.items(items, &schema)?;
-        Some(Some(Returning { items, columns: Vec::new(), schema }))
+        let items = self.items(items)?;
+        Some(Some(Returning { items, columns: Vec::new() }))
     }
 
     fn target(&self, name: &ObjectName) -> Option<usize> {
@@ -361,8 +353,8 @@ impl Reader<'_> {
         }
     }
 
-    fn items(&mut self, projection: &[SelectItem], described: &SchemaRef) -> Option<Vec<Item>> {
-        let mut items = Vec::with_capacity(described.fields().len());
+    fn items(&mut self, projection: &[SelectItem]) -> Option<Vec<Item>> {
+        let mut items = Vec::with_capacity(projection.len());
         for item in projection {
             match item {
                 SelectItem::Wildcard(options) if options.to_string().is_empty() => {}
@@ -383,15 +375,7 @@ impl Reader<'_> {
                 items.push(Item::Column(self.place(column)));
             }
         }
-        let is_same = items.len() == described.fields().len()
-            && items.iter().zip(described.fields()).all(|(item, field)| match item {
-                Item::Column(place) => {
-                    let column_type = self.schema.columns[self.columns[*place]].column_type;
-                    *field.data_type() == arrow_type(column_type)
-                }
-                Item::Computed(compute) => compute.has_type(field.data_type()),
-            });
-        is_same.then_some(items)
+        Some(items)
     }
 
     fn item(&mut self, expr: &Expr) -> Option<Item> {

@@ -107,7 +107,8 @@ impl Plan {
         if let Some(verb) = self.action.verb() {
             turn.require_writable(verb)?;
         }
-        if let Action::Select { find, items, limit, schema: output } = &self.action {
+        if let (Action::Select { find, items, limit }, Some(output)) = (&self.action, &self.output)
+        {
             let limit = match limit {
                 None => Some(usize::MAX),
                 Some(limit) => limit.count(inputs),
@@ -189,15 +190,13 @@ impl Plan {
             // The general way shows the whole row.
             return Ok(None);
         }
-        let returned = match returning {
+        let returned = match returning.as_ref().zip(self.output.as_ref()) {
             None => None,
-            Some(returning) => match returned(returning, found.as_ref(), &rows, inputs) {
-                Some(arrays) => {
-                    let tag = self.tag(rows.len());
-                    Some(answer(&returning.schema, arrays, Some(tag))?)
-                }
-                None => return Ok(None),
-            },
+            Some((returning, output)) => {
+                let arrays = returned(returning, output, found.as_ref(), &rows, inputs);
+                let Some(arrays) = arrays else { return Ok(None) };
+                Some(answer(output, arrays, Some(self.tag(rows.len())))?)
+            }
         };
         Ok(Some(Change { write, rows, returned }))
     }
@@ -263,6 +262,7 @@ struct Change {
 /// Computes the columns of RETURNING: of the rows that were found, with what they are assigned.
 fn returned(
     returning: &Returning,
+    output: &SchemaRef,
     found: Option<&Found>,
     rows: &Rows,
     inputs: Inputs<'_>,
@@ -276,7 +276,7 @@ fn returned(
         _ => rows.single_batch()?,
     };
     let columns = of_rows(&returning.columns, found, rows.columns(), written)?;
-    arrays(&returning.items, &returning.schema, &columns, rows.len(), inputs)
+    arrays(&returning.items, output, &columns, rows.len(), inputs)
 }
 
 /// Returns columns of rows as they are written: what is `assigned`, else what was found, whose
