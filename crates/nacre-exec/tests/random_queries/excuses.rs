@@ -302,29 +302,41 @@ fn answer_apart(sql: &str, database: &RandomDatabase) -> QueryAnswer {
 }
 
 /// Whether a query within has several rows where PostgreSQL finds that it does not depend on the
-/// rows around it, and computes it without one.
+/// rows around it, and computes it without one: nothing reads the columns that it has of them.
 fn has_query_of_several_rows(query: &QueryTree, run: &mut dyn FnMut(&str) -> QueryAnswer) -> bool {
     let mut texts = Vec::new();
     visit(query, &mut |part| {
         if let QueryTree::Query(..) = part {
-            texts.push(part.text());
+            let (text, without) = (part.text(), without_outer_columns(part));
+            texts.extend((text != without).then_some(without));
         }
     });
-    // What `and` decides has no columns.
-    texts.iter().skip(1).filter(|text| text.contains("false and ")).any(|text| {
-        let sql = format!("select * from ({}) q0", without_decided_columns(text));
+    let with = with_clause(query);
+    texts.iter().any(|text| {
+        let sql = format!("{with}select * from ({text}) q0");
         matches!(run(&sql), QueryAnswer::Rows(rows) if rows.len() > 1)
     })
 }
 
-/// Leaves out columns beside `false and`.
-fn without_decided_columns(text: &str) -> String {
-    let mut pieces = text.split("false and ");
-    let mut written = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let end = piece.find(|one: char| !one.is_ascii_alphanumeric() && one != '.');
-        written.push_str("false");
-        written.push_str(&piece[end.unwrap_or(piece.len())..]);
+/// Writes null for the columns that a query has of items around it.
+fn without_outer_columns(query: &QueryTree) -> String {
+    let mut own = Vec::new();
+    visit(query, &mut |part| own.extend(NamedItem::of(part).map(|item| item.alias)));
+    let is_part = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '.';
+    let is_alias = |text: &str| {
+        let mut letters = text.chars();
+        letters.next().is_some_and(|first| "tqwvaglk".contains(first))
+            && !letters.as_str().is_empty()
+            && letters.all(|one| one.is_ascii_digit())
+    };
+    let text = query.text();
+    let mut written = String::new();
+    for piece in text.split_inclusive(|one: char| !is_part(one)) {
+        let word = piece.trim_end_matches(|one: char| !is_part(one));
+        let alias = word.split_once('.').map(|(alias, _)| alias).filter(|alias| is_alias(alias));
+        let is_outer = alias.is_some_and(|alias| !own.iter().any(|one| one == alias));
+        written.push_str(if is_outer { "null" } else { word });
+        written.push_str(&piece[word.len()..]);
     }
     written
 }
