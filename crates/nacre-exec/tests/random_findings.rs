@@ -371,3 +371,22 @@ fn constant_expressions_in_a_row_of_values_decide_case() {
         assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["7".into()]]), "{sql}");
     }
 }
+
+/// It answered 22003, 2026-11-28: null below OR decides a condition that NOT stands around.
+#[test]
+fn nulls_decide_below_not() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let count = |condition: &str| {
+        database.run_optimized(&format!("select count(*) from t where {condition}"))
+    };
+    let fails = "1 / (id - 5) > 0";
+    for (condition, found) in [
+        (format!("not ({fails} or null)"), "0"),
+        (format!("not (not (not ({fails} or null) and id > 3) and id > 3)"), "4"),
+        ("not (id > 3 and null)".to_owned(), "4"),
+        ("not (not (id > 3 or null) or id > 9)".to_owned(), "6"),
+    ] {
+        assert_eq!(count(&condition), Ok(vec![vec![found.into()]]), "{condition}");
+    }
+    check_divided_by_zero(&database, &format!("select 1 from t where not ({fails} and null)"));
+}

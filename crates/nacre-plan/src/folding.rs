@@ -124,30 +124,40 @@ pub(crate) fn fold_expression(expression: &mut ScalarExpression, known: &Constan
 }
 
 /// Takes null for false in a condition of rows, for which both are the same: `x > 1 and null` is
-/// false, `x > 1 or null` is `x > 1`.
+/// false, `x > 1 or null` is `x > 1`, `not (x > 1 or null)` is false.
 pub(crate) fn decide_nulls(condition: &mut ScalarExpression) {
-    let is_open = |one: &ScalarExpression| constant_of(one).is_none_or(is_true);
-    match &mut condition.kind {
-        ScalarKind::And(all) => {
-            all.iter_mut().for_each(decide_nulls);
+    decide_nulls_within(condition, false);
+}
+
+/// Decides nulls in a part of a condition, perhaps one that NOT stands around.
+fn decide_nulls_within(part: &mut ScalarExpression, is_negated: bool) {
+    let refused = SqlValue::Boolean(is_negated);
+    let is_open = |one: &ScalarExpression| {
+        constant_of(one).is_none_or(|value| *value == SqlValue::Boolean(!is_negated))
+    };
+    match (&mut part.kind, is_negated) {
+        (ScalarKind::Not(operand), _) => {
+            decide_nulls_within(operand, !is_negated);
+            fold_call(part);
+        }
+        (ScalarKind::And(all), false) | (ScalarKind::Or(all), true) => {
+            all.iter_mut().for_each(|one| decide_nulls_within(one, is_negated));
             if !all.iter().all(is_open) && !all.iter().any(fails_at_once) {
-                set_constant(condition, SqlValue::Boolean(false));
+                set_constant(part, refused);
             }
         }
-        ScalarKind::Or(all) => {
-            all.iter_mut().for_each(decide_nulls);
+        (ScalarKind::Or(all), false) | (ScalarKind::And(all), true) => {
+            all.iter_mut().for_each(|one| decide_nulls_within(one, is_negated));
             all.retain(is_open);
             if all.len() > 1 {
                 return;
             }
             match all.pop() {
-                None => set_constant(condition, SqlValue::Boolean(false)),
-                only => set_value(condition, only),
+                None => set_constant(part, refused),
+                only => set_value(part, only),
             }
         }
-        ScalarKind::Constant(ConstantValue(value @ SqlValue::Null)) => {
-            *value = SqlValue::Boolean(false);
-        }
+        (ScalarKind::Constant(ConstantValue(value @ SqlValue::Null)), _) => *value = refused,
         _ => {}
     }
 }

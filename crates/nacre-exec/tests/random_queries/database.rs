@@ -40,6 +40,9 @@ const VECTOR_ROWS: [usize; 4] = [256, 1_024, 65_536, 16_384];
 
 const RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
+/// Rows of an answer: joins of everything with everything have more than memory has room for.
+pub(super) const ANSWER_ROWS_MAX: usize = 300_000;
+
 /// Ways to run a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunVariant {
@@ -208,6 +211,9 @@ impl RandomDatabase {
             _ => &self.plain,
         };
         let (rows, has_spilled) = collect(&query, pool, options).map_err(exec_answer)?;
+        if rows.len() > ANSWER_ROWS_MAX {
+            return Err(QueryAnswer::Unanswered);
+        }
         self.spilled.set(self.spilled.get() + usize::from(has_spilled));
         Ok(rows)
     }
@@ -260,7 +266,7 @@ fn exec_answer(error: ExecError) -> QueryAnswer {
 /// Values as texts, by row; `None` is null.
 type TextRows = Vec<Vec<Option<String>>>;
 
-/// Returns the rows of a query, and whether it wrote temporary files.
+/// Returns the rows of a query, as far as an answer may have, and whether it wrote temporary files.
 fn collect(
     query: &PhysicalQuery,
     pool: &WorkerPool,
@@ -268,7 +274,10 @@ fn collect(
 ) -> Result<(TextRows, bool), ExecError> {
     let mut rows = Vec::new();
     let mut stream = pool.execute(query.plan.clone(), options)?;
-    for batch in stream.collect_batches()? {
+    while let Some(batch) = stream.next_batch()? {
+        if rows.len() > ANSWER_ROWS_MAX {
+            break;
+        }
         for row in 0..batch.rows {
             let mut texts = Vec::new();
             for output in &query.outputs {

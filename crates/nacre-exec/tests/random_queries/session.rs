@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::compare::QueryAnswer;
+use super::database::ANSWER_ROWS_MAX;
 use super::server::TestServer;
 
 /// What `psql` writes for null; no value of a test has it.
@@ -53,11 +54,14 @@ impl PostgresSession {
             let line = line.trim_end_matches('\n');
             let Some(end) = line.strip_prefix("@= ") else {
                 let value = |text: &str| (text != NULL).then(|| text.to_owned());
-                rows.push(line.split('\t').map(value).collect());
+                if rows.len() <= ANSWER_ROWS_MAX {
+                    rows.push(line.split('\t').map(value).collect());
+                }
                 continue;
             };
             let (state, message) = end.split_at(5);
             return match state {
+                "00000" if rows.len() > ANSWER_ROWS_MAX => QueryAnswer::Unanswered,
                 "00000" => QueryAnswer::Rows(rows),
                 // What it does not have, as FULL JOIN on other conditions than equalities.
                 "57014" | "0A000" => QueryAnswer::Unanswered,
