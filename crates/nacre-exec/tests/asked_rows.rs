@@ -273,6 +273,28 @@ const COLUMNS: &[&str] = &[
      0 and a > 0",
 ];
 
+/// Joins with equalities that may fail and are no keys: they are decided for pairs of rows.
+const JOINS: &[&str] = &[
+    "select count(*) from t x join t y on x.id = y.id where y.a + 1 = y.k",
+    "select count(*) from t x, t y where y.a + 1 = y.k",
+    "select count(*) from t x, t y where x.id = y.id and y.a - 1 = y.a",
+    "select count(*) from t x, t y where (y.a - 1, 1) = (y.a, 1)",
+    "select count(*) from t x, t y where y.a - 1 = y.a",
+    "select count(*) from t x, t y where x.a + y.a = y.k",
+    "select count(*) from t x, t y where x.id = y.id and x.a + y.a = y.k",
+    "select count(*) from t x, t y, t z where x.id = y.id and z.id = y.id and x.a + y.a = z.a",
+    "select count(*) from t x, t y, t z where x.id = y.id and x.a + y.a = z.id",
+    "select count(*) from t x left join t y on x.id = y.id where x.a + 1 = coalesce(y.a, 1)",
+    "select count(*) from t x left join t y on x.id = y.id and x.a + y.a = y.k",
+    "select count(*) from t x left join t y on x.id = y.id + x.a",
+    "select count(*) from t x full join t y on x.id = y.id + 1",
+    "select count(*) from t x, t y where x.a::text::int = y.a",
+    "select count(*) from t x, t y where x.a / y.k = 3",
+    "select count(*) from t x, t y where x.a / y.k = x.id",
+    "select count(*) from t x, t y where x.id = y.id and x.a / y.k = x.id",
+    "select x.id from t x, t y where x.id = y.id + 1 and x.id > 2",
+];
+
 /// Statements that are refused: PostgreSQL computes less, or more.
 const REFUSED: &[&str] = &[
     "select id from t where a in (select sum(10 / (u.id - 7)) from t u where u.k = t.k group by \
@@ -288,7 +310,7 @@ const REFUSED: &[&str] = &[
 #[test]
 fn answers_are_those_of_postgresql() {
     let (database, rows) = TestDatabase::of_rows(400, 300, 200);
-    let all = [SETS, LIMITS, OUTER_AGGREGATES, ARRAYS, SUBQUERIES, PAIRS, COLUMNS].concat();
+    let all = [SETS, LIMITS, OUTER_AGGREGATES, ARRAYS, SUBQUERIES, PAIRS, COLUMNS, JOINS].concat();
     let statements: Vec<String> = all.iter().map(|&sql| sql.to_owned()).collect();
     if let Some(count) = compare(&database, &rows, &statements) {
         assert!(count * 2 > statements.len(), "{count} have rows");

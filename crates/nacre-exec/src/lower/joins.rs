@@ -28,7 +28,7 @@ use super::join_keys::{PairConditions, SplitConditions, equality_of, is_about, s
 use super::join_sides::{lower_sides, pairing_kind};
 use super::kept::is_table_kept;
 use super::limits::stepped;
-use super::relations::{filter, guarded_column, is_gate, pass_through, require_early};
+use super::relations::{filter, guarded_column, is_gate, pass_through};
 use super::stored::StoredRelations;
 use crate::expression::{ExpressionGraph, ExpressionId, ExpressionNode};
 use crate::plan::{JoinKey, JoinNode, LimitNode, MapNode, PairingKind, PlanNode};
@@ -142,7 +142,7 @@ fn join_lowered(
         build = first_row(build)?;
     }
     let both = pair_columns(&probe, &build);
-    let pairs = pair_predicates(kind, &on, &both, is_grouped)?;
+    let pairs = pair_predicates(&on, &both, is_grouped)?;
     let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
     let own_may_fail = keys_may_fail || pairs.may_fail || is_error || partner_may_fail;
     let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
@@ -166,7 +166,6 @@ fn join_lowered(
             predicates: pairs.predicates,
         })),
     };
-    rest.above.iter().try_for_each(|one| require_early(one, &joined.columns))?;
     let mut joined = filter(joined, &rest.above)?;
     joined.columns.forget_rounded();
     Ok(joined)
@@ -195,7 +194,6 @@ struct PairPredicates {
 }
 
 fn pair_predicates(
-    kind: PairingKind,
     on: &[&ScalarExpression],
     both: &ColumnPlaces,
     is_grouped: bool,
@@ -203,9 +201,6 @@ fn pair_predicates(
     let mut expressions = ExpressionLowering::new(both).above_groups(is_grouped);
     let mut predicates = Vec::with_capacity(on.len());
     for condition in on {
-        if kind != PairingKind::Mark {
-            require_early(condition, both)?;
-        }
         predicates.push(expressions.condition(condition)?);
     }
     Ok(PairPredicates { graph: expressions.graph, predicates, may_fail: expressions.may_fail })

@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 
-use nacre_column::CompareOp;
 use nacre_functions::catalog::FunctionEntry;
 use nacre_plan::algebra::{
     AggregateColumn, BoundSortKey, ColumnId, ComputedColumn, JoinVariant, RelationalOperator,
@@ -26,7 +25,6 @@ use super::join_keys::PairConditions;
 use super::joins::lower_join;
 use super::limits::{RowRange, limit, lower_limit};
 use super::once::{guards_once, has_once};
-use super::operators::{OperatorMeaning, operator_meaning};
 use super::scans::lower_scan;
 use super::series::lower_series;
 use super::set_operations::lower_set_operation;
@@ -285,9 +283,6 @@ fn lower_filter(
     {
         return Err(guarded_column());
     }
-    if has_join {
-        conditions.iter().try_for_each(|one| require_early(one, &input.columns))?;
-    }
     filter(input, &conditions)
 }
 
@@ -343,31 +338,6 @@ fn has_windows(query: &RelationalOperator) -> bool {
 
 fn has_join(operator: &RelationalOperator) -> bool {
     matches!(operator, RelationalOperator::Join { .. }) || operator.inputs().any(has_join)
-}
-
-/// Refuses conditions above or of a join that would be decided only for each pair of rows:
-/// equalities of values that may fail, which are no keys.
-pub(super) fn require_early(
-    condition: &ScalarExpression,
-    columns: &ColumnPlaces,
-) -> LoweringResult<()> {
-    let ScalarKind::Operator { operator, operands } = &condition.kind else { return Ok(()) };
-    if operator_meaning(operator.oid) != Some(OperatorMeaning::Compare(CompareOp::Eq)) {
-        return Ok(());
-    }
-    let mut expressions = ExpressionLowering::new(columns);
-    for operand in operands {
-        let mut own = Vec::new();
-        collect_columns(operand, &mut own);
-        if own.is_empty() {
-            return Ok(());
-        }
-        expressions.may_fail |= expressions.lower(operand)?.form.may_fail();
-    }
-    if expressions.may_fail {
-        return Err(LoweringError::not_supported("joins on expressions that may fail"));
-    }
-    Ok(())
 }
 
 /// The error for a computed column that may fail and that PostgreSQL computes for fewer rows.
