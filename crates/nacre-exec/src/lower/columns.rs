@@ -44,8 +44,9 @@ pub(super) struct LoweredRelation {
     /// FROM into the outer one: it would compute the column only for rows that conditions and joins
     /// above leave.
     pub(super) column_may_fail: bool,
-    /// As `column_may_fail`, of a query with groups, windows or volatile columns, which PostgreSQL does
-    /// not merge: it computes the column for all rows that conditions on that query alone leave.
+    /// As `column_may_fail`, of a query with groups, windows or volatile columns, which PostgreSQL
+    /// does not merge: it computes the column for all rows that conditions on that query alone
+    /// leave.
     pub(super) grouped_column_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,

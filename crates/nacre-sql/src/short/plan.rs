@@ -127,8 +127,8 @@ impl Action {
         }
     }
 
-    /// Returns the outputs, and the columns of the table that their places mean; `None` if the answer
-    /// is a tag.
+    /// Returns the outputs, and the columns of the table that their places mean; `None` if the
+    /// answer is a tag.
     pub(super) fn outputs(&self) -> Option<(&[Item], &[usize])> {
         match self {
             Self::Select { find, items, .. } => Some((items, &find.columns)),
