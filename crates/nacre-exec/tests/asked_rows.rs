@@ -295,6 +295,55 @@ const JOINS: &[&str] = &[
     "select x.id from t x, t y where x.id = y.id + 1 and x.id > 2",
 ];
 
+/// Subqueries about rows around them below full and right joins, and beside LIMIT.
+const CORRELATED: &[&str] = &[
+    "select t.id, (select count(*) from (select u.id from t u where u.a > t.a) x full join \
+     (select v.id from t v where v.k > t.k) y on x.id = y.id) from t",
+    "select t.id, (select count(x.id) from (select u.id from t u where u.a > t.a) x full \
+     join t y on x.id = y.id) from t",
+    "select t.id, (select count(x.id) from t x right join (select v.id from t v where v.k > \
+     t.k) y on x.id = y.id) from t",
+    "select t.id, (select count(x.id) from (select u.id from t u where u.a > t.a) x right \
+     join t y on x.id = y.id) from t",
+    "select t.id, (select count(x.id) from (select u.id from t u where u.a > t.a) x left \
+     join t y on x.id = y.id) from t",
+    "select t.id, (select count(y.id) from t x left join (select u.id from t u where u.a > \
+     t.a) y on x.id = y.id) from t",
+    "select t.id, (select count(y.id) from t x full join t y on x.id = y.id where x.a = \
+     t.a) from t",
+    "select t.id from t where exists (select 1 from (select u.id from t u where u.a > t.a) \
+     x full join (select v.id from t v where v.k < t.k) y on x.id = y.id where x.id is \
+     null)",
+    "select t.id, (select t.n from t u order by t.n limit 1) from t",
+    "select t.id, (select t.n * t.n from t u order by t.n limit 1) from t",
+    "select q.id, (select q.x from t u order by q.x limit 1) from (select id, 'a'::text as x \
+     from t offset 0) q",
+    "select q.id, (select q.x from t u order by q.x limit 1) from (select id, 'a'::text as x \
+     from t order by id offset 2) q",
+    "select q.id from (select id, 'a'::text as x from t order by id offset 2) q where q.x is \
+     distinct from (select q.x from t u order by q.x limit 1)",
+    "select q.id from t, (select id, 'a'::text as x from t order by id offset 2) q where q.x \
+     is distinct from (select q.x from t u order by q.x limit 1)",
+    "select t.id, (select max(coalesce(x.id, y.id)) from (select u.id, u.k from t u where \
+     u.a > t.a) x full join (select v.id, v.k from t v where v.k < t.k) y using (k)) from t \
+     where id < 40",
+    "select t.id, (select max(x.id) from (select u.id, u.k from t u where u.a > t.a) x full \
+     join (values (t.k), (3)) y(k) using (k)) from t where id < 40",
+    "select t.id, (select string_agg(x.id::text, ',' order by x.id) from (select u.id, u.k \
+     from t u where u.k = t.k) x right join (select v.id, v.k from t v where v.a = t.a) y \
+     on x.id = y.id) from t where id < 60",
+    "select t.id, (select max(u.id) from t u where u.a < q.a) from t join (select a, id \
+     from t order by id desc limit 20) q on t.id = q.id",
+    "select q.id, (select count(*) from t u where u.a < q.a) from (select a, id from t \
+     order by id desc limit 20) q",
+    "select q.id, (select max(u.id) from t u where u.a < q.a limit 1) from \
+     (select a, id from t order by id desc limit 20 offset 3) q",
+    "select q.id from (select a, id from t order by id desc limit 20 offset 3) q where \
+     exists (select from t u where u.a < q.a and u.id > q.id)",
+    "select q.id from (select distinct on (a) a, id, k from t order by a, id) q where \
+     (select count(*) from t u where u.a < q.a or u.k > q.k) > 40",
+];
+
 /// Statements that are refused: PostgreSQL computes less, or more.
 const REFUSED: &[&str] = &[
     "select id from t where a in (select sum(10 / (u.id - 7)) from t u where u.k = t.k group by \
@@ -310,7 +359,9 @@ const REFUSED: &[&str] = &[
 #[test]
 fn answers_are_those_of_postgresql() {
     let (database, rows) = TestDatabase::of_rows(400, 300, 200);
-    let all = [SETS, LIMITS, OUTER_AGGREGATES, ARRAYS, SUBQUERIES, PAIRS, COLUMNS, JOINS].concat();
+    let all =
+        [SETS, LIMITS, OUTER_AGGREGATES, ARRAYS, SUBQUERIES, PAIRS, COLUMNS, JOINS, CORRELATED]
+            .concat();
     let statements: Vec<String> = all.iter().map(|&sql| sql.to_owned()).collect();
     if let Some(count) = compare(&database, &rows, &statements) {
         assert!(count * 2 > statements.len(), "{count} have rows");

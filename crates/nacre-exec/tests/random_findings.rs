@@ -390,3 +390,14 @@ fn nulls_decide_below_not() {
     }
     check_divided_by_zero(&database, &format!("select 1 from t where not ({fails} and null)"));
 }
+
+/// It answered 22012, 2026-11-28: PostgreSQL keeps columns of queries in FROM apart from grouping
+/// sets, so that their constants are computed for rows.
+#[test]
+fn constants_of_queries_below_grouping_sets_are_no_constants() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "select c, count(*) from (select 1 as c, a from t where a > 1000) q \
+               where 1 / (c - 1) > a group by rollup(c)";
+    assert_eq!(database.run_optimized(sql), Ok(vec![vec!["-".into(), "0".into()]]));
+    check_divided_by_zero(&database, &sql.replace("rollup(c)", "c"));
+}

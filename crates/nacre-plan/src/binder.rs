@@ -132,8 +132,9 @@ pub(crate) struct Binder<'a> {
     view: Option<Rc<(String, String)>>,
     /// Whether the present SELECT has LIMIT or OFFSET.
     has_limit: bool,
-    /// Columns of each FROM that is being bound, the innermost last, that are constants.
-    constants: Vec<ConstantColumns>,
+    /// Columns of each FROM that is being bound, the innermost last, that are constants; `None` if
+    /// they are none to the query around them.
+    constants: Vec<Option<ConstantColumns>>,
     /// Columns that folding has taken out of queries within expressions, and where they stood.
     folded_names: Vec<(SourceRange, ColumnId)>,
     /// Columns that names have meant, in the order of the text.

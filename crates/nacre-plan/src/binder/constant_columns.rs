@@ -19,8 +19,8 @@ impl Binder<'_> {
             collect_names(expression, &mut named);
         }
         match self.constants.last() {
-            Some(known) => fold_expression(expression, known),
-            None => fold_expression(expression, &ConstantColumns::new()),
+            Some(Some(known)) => fold_expression(expression, known),
+            _ => fold_expression(expression, &ConstantColumns::new()),
         }
         if is_within && !named.is_empty() {
             collect_names(expression, &mut kept);
@@ -62,15 +62,14 @@ impl Binder<'_> {
 
     /// Notes the constants among the columns of a query in FROM.
     pub(super) fn note_constants(&mut self, root: &RelationalOperator) {
-        if let Some(known) = self.constants.last_mut() {
+        if let Some(Some(known)) = self.constants.last_mut() {
             known.extend(constant_columns(root));
         }
     }
 
     fn forget_constants(&mut self, side: &RelationalOperator) {
-        let Some(known) = self.constants.last_mut().filter(|known| !known.is_empty()) else {
-            return;
-        };
+        let known = self.constants.last_mut().and_then(Option::as_mut);
+        let Some(known) = known.filter(|known| !known.is_empty()) else { return };
         let mut made = HashSet::new();
         side.collect_made_columns(&mut made);
         known.retain(|column, _| !made.contains(column));

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use nacre_syntax::SourceRange;
 use nacre_syntax::{
-    DistinctClause, ExpressionKind, IndirectionStep, QueryExpression, RowLimit, SelectCore,
-    TargetItem,
+    DistinctClause, ExpressionKind, GroupItem, IndirectionStep, QueryExpression, RowLimit,
+    SelectCore, TargetItem,
 };
 use nacre_types::catalog::CastContext;
 use nacre_types::{SqlType, SqlValue};
@@ -47,7 +47,10 @@ impl Binder<'_> {
         let has_limit = query.limit.is_some() || query.offset.is_some();
         let outer_limit = std::mem::replace(&mut self.has_limit, has_limit);
         self.outer_aggregates.push(Vec::new());
-        self.constants.push(ConstantColumns::new());
+        // PostgreSQL keeps what a query in FROM computes apart from grouping sets.
+        let is_plain = |item: &GroupItem| matches!(item, GroupItem::Value(_));
+        let has_sets = core.group_by.iter().any(|clause| !clause.items.iter().all(is_plain));
+        self.constants.push((!has_sets).then(ConstantColumns::new));
         let bound = self.bind_clauses(core, query);
         self.constants.pop();
         self.outer_aggregates.pop();

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! # Invariants
-//! 1. What no way is known for stays dependent: right and full joins of dependent sides.
+//! 1. What no way is known for stays dependent: grouping sets of dependent rows, and left sides that
+//!    are computed otherwise each time.
 //! 2. Only queries that never fail, but in conditions of their joins, are joined to expressions, so
 //!    they may be evaluated for more rows. Those that are called may fail: they are evaluated for
 //!    domains alone. Conditions of a join that may fail are its last ones.
@@ -86,7 +87,7 @@ pub(super) fn unnest(
     };
     *root = match rule {
         UnnestingRule::AnyRows => join.unnested(columns),
-        UnnestingRule::RowsAlone => join.over_domain(columns),
+        UnnestingRule::RowsAlone => join.over_domain(columns, rule),
     };
 }
 
@@ -127,7 +128,7 @@ impl DependentJoin {
         }
         match self.with_defaults(columns) {
             Ok(root) => root,
-            Err(join) => join.over_domain(columns),
+            Err(join) => join.over_domain(columns, UnnestingRule::AnyRows),
         }
     }
 

@@ -5,6 +5,7 @@
 //! ```text
 //! filter               filter (domain x input)
 //! join of both         a domain for each side, equal to each other
+//! full join            as well; above it the values of either side
 //! aggregate            the domain's columns are keys, too; without keys it is joined to a domain
 //! window               the domain's columns are keys of its partitions, too
 //! limit                a filter on the numbers of rows in each combination
@@ -21,14 +22,14 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::defaults::take_defaults;
 use super::lookalikes::with_texts;
-use super::{DependentJoin, new_column};
+use super::{DependentJoin, UnnestingRule, new_column};
 use crate::algebra::conjuncts::{conjunction, with_computed, with_filter};
 use crate::algebra::{
     BoundWindowCall, BoundWindowFrame, CastStep, ColumnId, ColumnRenaming, ComputedColumn,
     ConstantValue, JoinVariant, QueryColumns, RelationalOperator, ScalarExpression, ScalarKind,
     SetInput, SetVariant, WindowColumn,
 };
-use crate::properties::{constant_count, has_open_order, never_fails};
+use crate::properties::{constant_count, has_open_order, never_fails, query_never_fails};
 
 /// Operators that a domain has as they are: it is copied for each part that depends on it. Of
 /// larger ones what only leaves out rows is left away; more values do no harm.
@@ -41,11 +42,15 @@ const DOMAINS_MAX: usize = 16;
 impl DependentJoin {
     /// Joins the left side and the right one, evaluated for the domain, by the domain's columns;
     /// returns a dependent join if there is no way.
-    pub(super) fn over_domain(mut self, columns: &mut QueryColumns) -> RelationalOperator {
+    pub(super) fn over_domain(
+        mut self,
+        columns: &mut QueryColumns,
+        rule: UnnestingRule,
+    ) -> RelationalOperator {
         let mut keys: Vec<ColumnId> = self.outer.iter().copied().collect();
         keys.sort_unstable();
         self.left = with_texts(self.left, &self.right, &mut keys, columns);
-        let source = domain_source(&self.left, &keys);
+        let source = domain_source(&self.left, &keys, rule);
         let mut pass =
             PushingPass { outer: &self.outer, source, keys, columns, copies: 0, is_ordered: false };
         let pushed = if pass.is_possible() { pass.push(&self.right) } else { None };
@@ -310,8 +315,10 @@ impl PushingPass<'_> {
         condition: Option<&ScalarExpression>,
     ) -> Option<PushedOperator> {
         let is_dependent = [self.is_dependent(left), self.is_dependent(right)];
-        if matches!(variant, JoinVariant::Right | JoinVariant::Full) {
-            return None;
+        match variant {
+            JoinVariant::Right => return self.push_right_join([left, right], condition),
+            JoinVariant::Full => return self.push_full_join([left, right], condition),
+            _ => {}
         }
         // The right side alone, if no row of the left one is kept without it.
         if is_dependent == [false, true] && variant == JoinVariant::Inner {
@@ -330,6 +337,51 @@ impl PushingPass<'_> {
             right.clone()
         };
         Some(PushedOperator { operator: join(variant, left, right, own), domain })
+    }
+
+    /// Has all rows of the right side, for the domain.
+    fn push_right_join(
+        &mut self,
+        [left, right]: [&RelationalOperator; 2],
+        condition: Option<&ScalarExpression>,
+    ) -> Option<PushedOperator> {
+        let PushedOperator { operator: right, domain } = self.push(right)?;
+        let mut own: Vec<_> = condition.map(|one| renamed(one, &domain)).into_iter().collect();
+        let left = if self.is_dependent(left) {
+            let PushedOperator { operator, domain: other } = self.push(left)?;
+            own.extend(self.equalities(Some(&other), &domain)?);
+            operator
+        } else {
+            left.clone()
+        };
+        Some(PushedOperator { operator: join(JoinVariant::Right, left, right, own), domain })
+    }
+
+    /// Evaluates both sides for the domain; a row without a partner has the values of its side.
+    fn push_full_join(
+        &mut self,
+        [left, right]: [&RelationalOperator; 2],
+        condition: Option<&ScalarExpression>,
+    ) -> Option<PushedOperator> {
+        let PushedOperator { operator: left, domain } = self.push(left)?;
+        let PushedOperator { operator: right, domain: other } = self.push(right)?;
+        let mut own: Vec<_> = condition.map(|one| renamed(one, &domain)).into_iter().collect();
+        own.extend(self.equalities(Some(&domain), &other)?);
+        let (mut either, mut both) = (Vec::new(), ColumnRenaming::new());
+        for key in &self.keys {
+            let sql_type = self.columns.get(*key)?.sql_type;
+            let column = |of: &ColumnRenaming| {
+                let kind = ScalarKind::Column(*of.get(key)?);
+                Some(ScalarExpression::new(kind, sql_type, SourceRange::default()))
+            };
+            let kind = ScalarKind::Coalesce(vec![column(&domain)?, column(&other)?]);
+            let value = ScalarExpression::new(kind, sql_type, SourceRange::default());
+            let column = new_column("either", sql_type, self.columns);
+            either.push(ComputedColumn { column, value });
+            both.insert(*key, column);
+        }
+        let joined = join(JoinVariant::Full, left, right, own);
+        Some(PushedOperator { operator: with_computed(joined, either), domain: both })
     }
 
     /// Returns the conditions that both have the same values, also null; those of the left side of
@@ -392,7 +444,11 @@ fn same(
 }
 
 /// Returns a part of an operator that has all values of `keys` that it has.
-fn domain_source(operator: &RelationalOperator, keys: &[ColumnId]) -> RelationalOperator {
+fn domain_source(
+    operator: &RelationalOperator,
+    keys: &[ColumnId],
+    rule: UnnestingRule,
+) -> RelationalOperator {
     if count_operators(operator) <= DOMAIN_OPERATORS_WHOLE && !has_open_order(operator) {
         return operator.clone();
     }
@@ -404,7 +460,7 @@ fn domain_source(operator: &RelationalOperator, keys: &[ColumnId]) -> Relational
     let keys_of = |operator| has_all(operator, &keys.iter().copied().collect());
     match operator {
         RelationalOperator::Filter { input, condition } => {
-            let input = domain_source(input, keys);
+            let input = domain_source(input, keys, rule);
             let mut used = HashSet::new();
             condition.collect_columns(&mut used);
             // What may fail does so for rows that a part left away has kept from it.
@@ -417,19 +473,28 @@ fn domain_source(operator: &RelationalOperator, keys: &[ColumnId]) -> Relational
         RelationalOperator::Compute { input, .. } | RelationalOperator::Sort { input, .. }
             if keys_of(input) =>
         {
-            domain_source(input, keys)
+            domain_source(input, keys, rule)
         }
         RelationalOperator::Join { variant, left, .. }
             if !variant.keeps_right() && *variant != JoinVariant::Inner && keys_of(left) =>
         {
-            domain_source(left, keys)
+            domain_source(left, keys, rule)
         }
         RelationalOperator::Join { variant: JoinVariant::Inner, left, right, .. } => {
             match (keys_of(left), keys_of(right)) {
-                (true, _) => domain_source(left, keys),
-                (false, true) => domain_source(right, keys),
+                (true, _) => domain_source(left, keys, rule),
+                (false, true) => domain_source(right, keys, rule),
                 (false, false) => operator.clone(),
             }
+        }
+        // Which rows these choose is open: the domain has the values of all.
+        RelationalOperator::Limit { input, .. }
+        | RelationalOperator::Sample { input, .. }
+        | RelationalOperator::Window { input, .. }
+            if rule == UnnestingRule::AnyRows && keys_of(input) =>
+        {
+            let source = domain_source(input, keys, rule);
+            if query_never_fails(&source) { source } else { operator.clone() }
         }
         _ => operator.clone(),
     }
