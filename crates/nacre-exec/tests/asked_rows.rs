@@ -271,6 +271,13 @@ const COLUMNS: &[&str] = &[
     "select * from (select distinct a, 10/(a+1) x from t) q where x > 0 and a > 0",
     "select * from (select distinct on (a) a, 10/(a+1) x from t order by a, id) q where x > \
      0 and a > 0",
+    "select count(*) from (select 1.0, max(1) from t where 1 % id < 1 union all select 1.0, 1 \
+     from t) q(x, y)",
+    "select sum(x) from (select 1.0, max(1) from t where 1 % id < 1 union all select 1.0, 1 from \
+     t) q(x, y)",
+    "select count(*) from (select id, a from t union all select k, a from t intersect all select \
+     id, a from t) q",
+    "select count(*) from (select a from t union all values (1), (2)) q",
 ];
 
 /// Joins with equalities that may fail and are no keys: they are decided for pairs of rows.

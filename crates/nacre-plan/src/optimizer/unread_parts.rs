@@ -1,7 +1,7 @@
 //! Leaves out what nothing is read of:
 //!
 //! 1. outer joins in which a row has one partner at most, and mark joins;
-//! 2. computed columns;
+//! 2. computed columns, and columns of unions;
 //! 3. the input of an aggregate without groups, which has one row for any input.
 //!
 //! ```text
@@ -16,7 +16,7 @@
 use std::collections::HashSet;
 
 use crate::algebra::{
-    AggregateColumn, ColumnId, JoinVariant, RelationalOperator, ScalarExpression,
+    AggregateColumn, ColumnId, JoinVariant, RelationalOperator, ScalarExpression, SetVariant,
 };
 use crate::control;
 use crate::properties::{fails_at_once, has_one_partner_at_most};
@@ -43,6 +43,15 @@ fn remove(operator: &mut RelationalOperator, wanted: HashSet<ColumnId>) {
             columns.retain(|one| below.contains(&one.column) || one.value.is_volatile());
             columns.iter().for_each(|one| one.value.collect_columns(&mut below));
         }
+        RelationalOperator::SetOperation { variant: SetVariant::UnionAll, columns, inputs } => {
+            let is_wanted: Vec<bool> = columns.iter().map(|one| below.contains(one)).collect();
+            retain_places(columns, &is_wanted);
+            for input in inputs {
+                retain_places(&mut input.columns, &is_wanted);
+                remove(&mut input.operator, input.columns.iter().copied().collect());
+            }
+            return;
+        }
         RelationalOperator::Join { right, .. } => {
             // What a dependent side reads of the other one.
             below.extend(right.free_columns());
@@ -53,6 +62,11 @@ fn remove(operator: &mut RelationalOperator, wanted: HashSet<ColumnId>) {
     for input in operator.inputs_mut() {
         remove(input, below.clone());
     }
+}
+
+fn retain_places(columns: &mut Vec<ColumnId>, is_wanted: &[bool]) {
+    let mut places = is_wanted.iter();
+    columns.retain(|_| places.next().copied().unwrap_or(true));
 }
 
 /// Adds the columns that an operator itself reads of its inputs.
