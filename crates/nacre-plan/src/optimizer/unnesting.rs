@@ -17,8 +17,8 @@
 //! ```
 //!
 //! # Invariants
-//! 1. What no way is known for stays dependent: grouping sets of dependent rows, and left sides that
-//!    are computed otherwise each time.
+//! 1. What no way is known for stays dependent: grouping sets of dependent rows, and left sides
+//!    whose rows may be others each time that they are computed.
 //! 2. Only queries that never fail, but in conditions of their joins, are joined to expressions, so
 //!    they may be evaluated for more rows. Those that are called may fail: they are evaluated for
 //!    domains alone. Conditions of a join that may fail are its last ones.
