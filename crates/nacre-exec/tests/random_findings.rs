@@ -401,3 +401,23 @@ fn constants_of_queries_below_grouping_sets_are_no_constants() {
     assert_eq!(database.run_optimized(sql), Ok(vec![vec!["-".into(), "0".into()]]));
     check_divided_by_zero(&database, &sql.replace("rollup(c)", "c"));
 }
+
+/// It answered 22012, 2026-11-28: queries within an unread query of WITH are not planned.
+#[test]
+fn unread_queries_of_with_are_not_planned() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "with w as (select a from t where a in (select 1 from \
+               (select id from t where id + 1 > 1) x, t y where 1 / 0 <> 1)) select 1";
+    assert_eq!(database.run_optimized(sql), Ok(vec![vec!["1".into()]]));
+    check_divided_by_zero(&database, &format!("{sql} from w"));
+}
+
+/// It answered 22012, 2026-11-28: a query within outputs hid that their query has groups.
+#[test]
+fn constants_beside_queries_in_outputs_of_groups_are_none_outside() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let value = "(select max(u.id) from t u where u.d < t.d)";
+    let sql = format!("select 1 / c from (select 0, {value} from t group by d having false) q(c)");
+    assert_eq!(database.run_optimized(&sql), Ok(Vec::new()));
+    check_divided_by_zero(&database, &sql.replace("group by d having false", "where false"));
+}

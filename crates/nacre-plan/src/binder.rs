@@ -55,7 +55,7 @@ mod views;
 mod window_frames;
 mod windows;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::rc::Rc;
 
 use nacre_syntax::{QueryExpression, SourceRange};
@@ -135,6 +135,8 @@ pub(crate) struct Binder<'a> {
     /// Columns of each FROM that is being bound, the innermost last, that are constants; `None` if
     /// they are none to the query around them.
     constants: Vec<Option<ConstantColumns>>,
+    /// Outputs of queries with groups or windows: no constants to the queries around these.
+    unmerged_columns: HashSet<ColumnId>,
     /// Columns that folding has taken out of queries within expressions, and where they stood.
     folded_names: Vec<(SourceRange, ColumnId)>,
     /// Columns that names have meant, in the order of the text.
@@ -210,6 +212,7 @@ fn bind_sharing(
         view: None,
         has_limit: false,
         constants: Vec::new(),
+        unmerged_columns: HashSet::new(),
         folded_names: Vec::new(),
         named_columns: Vec::new(),
         windows: Vec::new(),

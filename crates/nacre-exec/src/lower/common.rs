@@ -276,12 +276,7 @@ fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
     if query.common.is_empty() {
         return Vec::new();
     }
-    let own = |common: &CommonQuery| match common.form {
-        CommonForm::Value => Some(BTreeSet::from([0])),
-        CommonForm::Call(_) => Some(BTreeSet::from([0, 1])),
-        CommonForm::Rows | CommonForm::Recursion(_) => None,
-    };
-    let mut needs: Vec<Option<BTreeSet<usize>>> = query.common.iter().map(own).collect();
+    let mut needs: Vec<Option<BTreeSet<usize>>> = vec![None; query.common.len()];
     let mut used: HashSet<ColumnId> = query.outputs.iter().map(|output| output.column).collect();
     query.root.collect_used_columns(&mut used);
     note_needed(&query.root, &used, &mut needs);
@@ -299,6 +294,22 @@ fn needed_outputs(query: &QueryPlan) -> Vec<Option<BTreeSet<usize>>> {
     needs
 }
 
+/// Notes the common queries whose values an expression asks for: with those of a call it asks for
+/// the number of its rows.
+fn note_values(expression: &ScalarExpression, needs: &mut [Option<BTreeSet<usize>>]) {
+    let own = match &expression.kind {
+        ScalarKind::Once(reference) => Some((reference.index, BTreeSet::from([0]))),
+        ScalarKind::Call { index, .. } => Some((*index, BTreeSet::from([0, 1]))),
+        _ => None,
+    };
+    if let Some((index, positions)) = own
+        && let Some(need) = needs.get_mut(index)
+    {
+        *need = Some(positions);
+    }
+    expression.children().for_each(|child| note_values(child, needs));
+}
+
 /// Notes the outputs of common queries that an operator and those below it read.
 fn note_needed(
     operator: &RelationalOperator,
@@ -313,6 +324,7 @@ fn note_needed(
         let own = columns.iter().filter(is_wanted).map(|one| one.position);
         need.get_or_insert_default().extend(own);
     }
+    operator.expressions().into_iter().for_each(|one| note_values(one, needs));
     operator.inputs().for_each(|input| note_needed(input, used, needs));
 }
 

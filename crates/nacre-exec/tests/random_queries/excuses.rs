@@ -280,9 +280,9 @@ pub(crate) fn plan_excuse(
         (QueryAnswer::Rows(_), QueryAnswer::Error { .. }) => (plain, other),
         _ => return None,
     };
-    let has_aggregate = ["sum(", "count(", "min(", "max(", "avg(", " having "];
+    let may_be_unread = ["sum(", "count(", "min(", "max(", "avg(", " having ", " union all "];
     let reads_unread = variant == RunVariant::NotOptimized
-        && has_aggregate.iter().any(|one| query.text().contains(one));
+        && may_be_unread.iter().any(|one| query.text().contains(one));
     let outer_joins = [" left join ", " right join ", " full join "];
     let keeps_rows = variant == RunVariant::NotOptimized
         && outer_joins.iter().any(|join| query.text().contains(join));

@@ -63,7 +63,9 @@ impl Binder<'_> {
     /// Notes the constants among the columns of a query in FROM.
     pub(super) fn note_constants(&mut self, root: &RelationalOperator) {
         if let Some(Some(known)) = self.constants.last_mut() {
-            known.extend(constant_columns(root));
+            let unmerged = &self.unmerged_columns;
+            let columns = constant_columns(root).into_iter();
+            known.extend(columns.filter(|(column, _)| !unmerged.contains(column)));
         }
     }
 

@@ -97,20 +97,17 @@ impl Binder<'_> {
         let values = targets.iter().map(|target| &target.value).chain(hidden).chain(&having);
         require_no_recursive_aggregates(&scope, values)?;
         let inner = self.outer_aggregates.last_mut().map(std::mem::take).unwrap_or_default();
-        let mut aggregation = Aggregation::new((groups, having), inner, &scope);
+        let aggregation = Aggregation::new((groups, having), inner, &scope);
         let hidden = order.iter().filter_map(BoundSortItem::hidden);
         let others = hidden.chain(windows.iter().flat_map(BoundWindow::expressions));
-        if aggregation.is_needed(targets.iter().map(|target| &target.value).chain(others)) {
-            for target in &mut targets {
-                aggregation.collect(&mut target.value, self)?;
-            }
-            for value in order.iter_mut().filter_map(BoundSortItem::hidden_mut) {
-                aggregation.collect(value, self)?;
-            }
-            for value in windows.iter_mut().flat_map(BoundWindow::expressions_mut) {
-                aggregation.collect(value, self)?;
-            }
-            root = aggregation.finish(root, self)?;
+        let is_grouped =
+            aggregation.is_needed(targets.iter().map(|target| &target.value).chain(others));
+        let is_merged = !is_grouped && windows.is_empty();
+        if is_grouped {
+            let values = targets.iter_mut().map(|target| &mut target.value);
+            let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
+            let values = values.chain(windows.iter_mut().flat_map(BoundWindow::expressions_mut));
+            root = self.group_rows(root, aggregation, values)?;
         }
         let values = targets.iter_mut().map(|target| &mut target.value);
         let values = values.chain(order.iter_mut().filter_map(BoundSortItem::hidden_mut));
@@ -125,7 +122,22 @@ impl Binder<'_> {
         root = self.join_subqueries(root, values.collect())?;
         root = self.expand_outputs((core, query), root, &mut targets, &mut order)?;
         let order = SelectOrder { items: order, first_keys };
-        self.finish_select(core, query, root, targets, order, &scope)
+        let bound = self.finish_select(core, query, root, targets, order, &scope)?;
+        if !is_merged {
+            self.unmerged_columns.extend(bound.1.iter().map(|output| output.column));
+        }
+        Ok(bound)
+    }
+
+    /// Groups rows, and has expressions name the results.
+    fn group_rows<'e>(
+        &mut self,
+        root: RelationalOperator,
+        mut aggregation: Aggregation<'_>,
+        mut values: impl Iterator<Item = &'e mut ScalarExpression>,
+    ) -> Result<RelationalOperator, BindError> {
+        values.try_for_each(|value| aggregation.collect(value, self))?;
+        aggregation.finish(root, self)
     }
 
     /// Computes the outputs, and adds DISTINCT, ORDER BY and LIMIT.
