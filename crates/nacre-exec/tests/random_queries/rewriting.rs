@@ -62,31 +62,7 @@ pub(super) fn reason_by_rewriting(
             is_same_error(&database.answer(&kept, RunVariant::Plain), answers.theirs)
                 .then_some("PostgreSQL computes groups that HAVING does not keep")
         }
-        AnswerDifference::OurError => {
-            let mut fails = |sql: String| is_same_error(&session.answer(&sql), answers.ours);
-            if changed(with_all_rows(text)).is_some_and(&mut fails) {
-                return Some("PostgreSQL reads the first row of min and max");
-            }
-            if changed(without_having(text)).is_some_and(&mut fails) {
-                return Some("PostgreSQL reads no rows for HAVING alone");
-            }
-            if changed(with_kept_queries(text)).is_some_and(&mut fails) {
-                return Some("PostgreSQL puts constants of a query of WITH into expressions");
-            }
-            let has_their_rows = |sql: String| {
-                let ours = database.answer(&sql, RunVariant::Plain);
-                matches!(ours, QueryAnswer::Rows(_))
-                    && difference(&ours, answers.theirs, RowOrder::None).is_none()
-            };
-            if changed(with_kept_queries(text)).is_some_and(has_their_rows) {
-                return Some("PostgreSQL knows no constants of a query of WITH that is read twice");
-            }
-            // It does not sort by what it knows to be a constant.
-            text.contains(" order by ")
-                .then(|| changed(without_limits(text)))?
-                .is_some_and(fails)
-                .then_some("PostgreSQL makes no more rows than LIMIT lets through")
-        }
+        AnswerDifference::OurError => our_error_reason(text, answers, database, session),
         AnswerDifference::Rows => {
             let mut is_same = |sql: String| {
                 let ours = database.answer(&sql, RunVariant::Plain);
@@ -107,6 +83,39 @@ pub(super) fn reason_by_rewriting(
         }
         _ => None,
     }
+}
+
+/// Returns why we fail alone.
+fn our_error_reason(
+    text: &str,
+    answers: &AnswerPair<'_>,
+    database: &RandomDatabase,
+    session: &mut PostgresSession,
+) -> Option<&'static str> {
+    let changed = |new: String| (new != text).then_some(new);
+    let mut fails = |sql: String| is_same_error(&session.answer(&sql), answers.ours);
+    if changed(with_all_rows(text)).is_some_and(&mut fails) {
+        return Some("PostgreSQL reads the first row of min and max");
+    }
+    if changed(without_having(text)).is_some_and(&mut fails) {
+        return Some("PostgreSQL reads no rows for HAVING alone");
+    }
+    if changed(with_kept_queries(text)).is_some_and(&mut fails) {
+        return Some("PostgreSQL puts constants of a query of WITH into expressions");
+    }
+    let has_their_rows = |sql: String| {
+        let ours = database.answer(&sql, RunVariant::Plain);
+        matches!(ours, QueryAnswer::Rows(_))
+            && difference(&ours, answers.theirs, RowOrder::None).is_none()
+    };
+    if changed(with_kept_queries(text)).is_some_and(has_their_rows) {
+        return Some("PostgreSQL knows no constants of a query of WITH that is read twice");
+    }
+    // It does not sort by what it knows to be a constant.
+    text.contains(" order by ")
+        .then(|| changed(without_limits(text)))?
+        .is_some_and(fails)
+        .then_some("PostgreSQL makes no more rows than LIMIT lets through")
 }
 
 /// Gives extremes a filter, so that PostgreSQL computes them of all rows.
