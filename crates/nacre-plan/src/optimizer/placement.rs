@@ -86,15 +86,11 @@ impl PlacementPass {
         &self,
         operator: RelationalOperator,
         range: PlaceRange,
-        mut pending: Vec<PendingCondition>,
+        pending: Vec<PendingCondition>,
     ) -> RelationalOperator {
         match operator {
             RelationalOperator::Filter { input, condition } => {
-                let mut own = Vec::new();
-                split_conjunction(condition, &mut own);
-                let (moved, kept): (Vec<_>, Vec<_>) = own.into_iter().partition(may_move);
-                let mut moved = self.pending(moved);
-                moved.append(&mut pending);
+                let (moved, kept) = self.with_own(condition, pending, may_move);
                 if let RelationalOperator::Scan { .. } = *input {
                     // What is the same for all rows comes first, what may fail last, for the
                     // fewest rows.
@@ -154,15 +150,11 @@ impl PlacementPass {
         &self,
         operator: RelationalOperator,
         range: PlaceRange,
-        mut pending: Vec<PendingCondition>,
+        pending: Vec<PendingCondition>,
     ) -> RelationalOperator {
         match operator {
             RelationalOperator::Filter { input, condition } => {
-                let mut own = Vec::new();
-                split_conjunction(condition, &mut own);
-                let (moved, kept): (Vec<_>, Vec<_>) = own.into_iter().partition(is_of_query);
-                let mut moved = self.pending(moved);
-                moved.append(&mut pending);
+                let (moved, kept) = self.with_own(condition, pending, is_of_query);
                 with_filter(self.place(*input, range.input(), moved), kept)
             }
             RelationalOperator::Compute { input, columns } => {
@@ -184,6 +176,22 @@ impl PlacementPass {
             }
             other => self.place_moved(other, range, pending),
         }
+    }
+
+    /// Returns the conditions of a filter that pass, before those that come from above, and the
+    /// others.
+    fn with_own(
+        &self,
+        condition: ScalarExpression,
+        mut pending: Vec<PendingCondition>,
+        passes: fn(&ScalarExpression) -> bool,
+    ) -> (Vec<PendingCondition>, Vec<ScalarExpression>) {
+        let mut own = Vec::new();
+        split_conjunction(condition, &mut own);
+        let (moved, kept): (Vec<_>, Vec<_>) = own.into_iter().partition(passes);
+        let mut moved = self.pending(moved);
+        moved.append(&mut pending);
+        (moved, kept)
     }
 
     /// Returns what conditions are below computed columns, if it passes, and those that stay above.
