@@ -125,7 +125,7 @@ fn our_error_reason(
         Some("PostgreSQL computes arguments of windows for rows of frames")
     } else if fails(true, &is_bound) {
         Some("PostgreSQL begins with the other bound")
-    } else if fails(text.contains(" and ") || compares_rows(&text), &any_part) {
+    } else if fails(has_conditions(&text) || compares_rows(&text), &any_part) {
         Some("PostgreSQL begins with a cheaper condition")
     } else {
         let is_known = fails(has_several_rows(answers.ours), &is_query);
@@ -175,9 +175,7 @@ fn fails_in_part(
     let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
     let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) = match has_several_sources(query) {
         true => ("PostgreSQL evaluates for rows without partners", &any_part),
-        false if text.contains(" and ") || has_condition_around(&text) => {
-            ("PostgreSQL begins with another condition", &any_part)
-        }
+        false if has_conditions(&text) => ("PostgreSQL begins with another condition", &any_part),
         false if text.contains("null") && compares_rows() => {
             ("PostgreSQL computes values of rows beside null", &any_part)
         }
@@ -195,9 +193,9 @@ fn fails_in_part(
     fails.then_some(reason)
 }
 
-/// Whether a query with a condition stands within another one with a condition.
-fn has_condition_around(text: &str) -> bool {
-    text.matches(" where ").count() + text.matches(" having ").count() > 1
+/// Whether a query has several conditions, also such as stand around others.
+fn has_conditions(text: &str) -> bool {
+    text.contains(" and ") || text.matches(" where ").count() + text.matches(" having ").count() > 1
 }
 
 /// Whether PostgreSQL has other rows with another plan.
