@@ -352,7 +352,7 @@ fn keys_and_columns_that_postgresql_may_compute_for_fewer_rows_are_refused() {
         let error = database.refusal(sql);
         assert!(error.contains("may fail"), "{sql}: {error}");
     }
-    // What is no key of one join is decided for pairs.
+    // Equalities that are no keys are evaluated for pairs of rows.
     for (from, [left, right]) in [
         ("few a, more b, many c where", ["a.id", "b.id + c.id"]),
         ("few a, more b where", ["a.id + b.id", "b.k + 1"]),

@@ -129,7 +129,7 @@ pub(crate) fn decide_nulls(condition: &mut ScalarExpression) {
     decide_nulls_within(condition, false);
 }
 
-/// Decides nulls in a part of a condition, perhaps one that NOT stands around.
+/// Decides nulls in a part of a condition; below an odd number of NOT it is negated.
 fn decide_nulls_within(part: &mut ScalarExpression, is_negated: bool) {
     let refused = SqlValue::Boolean(is_negated);
     let is_open = |one: &ScalarExpression| {

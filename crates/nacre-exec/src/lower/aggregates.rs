@@ -154,7 +154,7 @@ pub(super) fn lower_aggregate(
     };
     let (node, columns) = with_results(node, columns, &planned, &starts)?;
     let grouped = LoweredRelation::infallible(node, columns);
-    Ok(LoweredRelation { may_fail, is_grouped: true, gives_groups: true, ..grouped })
+    Ok(LoweredRelation { may_fail, is_grouped: true, gives_unmerged_rows: true, ..grouped })
 }
 
 /// Adds the columns of results to those of `node`, and computes results of several columns.

@@ -47,7 +47,7 @@ pub(super) struct LoweredRelation {
     /// As `column_may_fail`, of a query with groups, windows or volatile columns, which PostgreSQL
     /// does not merge: it computes the column for all rows that conditions on that query alone
     /// leave.
-    pub(super) grouped_column_may_fail: bool,
+    pub(super) unmerged_column_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,
     /// Whether each row is made of groups: these are few, so that numerics of more than 38 digits
@@ -55,7 +55,7 @@ pub(super) struct LoweredRelation {
     pub(super) is_grouped: bool,
     /// Whether rows are those of a query with groups or windows, of which no column has been
     /// computed yet.
-    pub(super) gives_groups: bool,
+    pub(super) gives_unmerged_rows: bool,
 }
 
 impl LoweredRelation {
@@ -67,10 +67,10 @@ impl LoweredRelation {
             row_may_fail: false,
             is_stepwise: true,
             column_may_fail: false,
-            grouped_column_may_fail: false,
+            unmerged_column_may_fail: false,
             may_fail: false,
             is_grouped: false,
-            gives_groups: false,
+            gives_unmerged_rows: false,
         }
     }
 }

@@ -87,5 +87,5 @@ fn add_rounded(
     }
     let graph = expressions.graph;
     let node = PlanNode::Map(Box::new(MapNode { input: side.node, graph, outputs }));
-    Ok(LoweredRelation { node, columns, gives_groups: false, ..side })
+    Ok(LoweredRelation { node, columns, gives_unmerged_rows: false, ..side })
 }

@@ -145,17 +145,17 @@ fn join_lowered(
     let pairs = pair_predicates(&on, &both, is_grouped)?;
     let is_error = kind == PairingKind::Single && !has_one_row(&build.node);
     let own_may_fail = keys_may_fail || pairs.may_fail || is_error || partner_may_fail;
-    let grouped_column_may_fail = probe.grouped_column_may_fail || build.grouped_column_may_fail;
-    refuse_guarded(grouped_column_may_fail && (keys_may_fail || pairs.may_fail))?;
+    let unmerged_column_may_fail = probe.unmerged_column_may_fail || build.unmerged_column_may_fail;
+    refuse_guarded(unmerged_column_may_fail && (keys_may_fail || pairs.may_fail))?;
     let joined = LoweredRelation {
         columns: joined_columns(variant, kind, both, [&probe, &build]),
         row_may_fail: probe.row_may_fail || build.row_may_fail || own_may_fail,
         is_stepwise: probe.is_stepwise && !build.row_may_fail && !own_may_fail,
         column_may_fail: false,
-        grouped_column_may_fail,
+        unmerged_column_may_fail,
         may_fail: probe.may_fail || build.may_fail || own_may_fail,
         is_grouped,
-        gives_groups: false,
+        gives_unmerged_rows: false,
         node: PlanNode::Join(Box::new(JoinNode {
             kind,
             probe: probe.node,

@@ -132,7 +132,7 @@ pub(super) fn stepped(input: LoweredRelation) -> LoweringResult<LoweredRelation>
         return Err(LoweringError::not_supported("LIMIT over expressions that may fail"));
     }
     let node = stepped_node(input.node);
-    Ok(LoweredRelation { node, row_may_fail: false, gives_groups: false, ..input })
+    Ok(LoweredRelation { node, row_may_fail: false, gives_unmerged_rows: false, ..input })
 }
 
 /// Has each part of the rows be begun when the ones before have ended.
@@ -175,7 +175,7 @@ pub(super) fn limit(mut input: LoweredRelation, rows: RowRange) -> LoweredRelati
     let may_fail = input.may_fail || late.is_some();
     let node = LimitNode { input: input.node, offset, rows_max, late };
     let node = PlanNode::Limit(Box::new(node));
-    LoweredRelation { node, may_fail, gives_groups: false, ..input }
+    LoweredRelation { node, may_fail, gives_unmerged_rows: false, ..input }
 }
 
 /// Returns the number of LIMIT or OFFSET.

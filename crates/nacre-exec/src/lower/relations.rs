@@ -151,8 +151,8 @@ fn lower_sort(
 ) -> LoweringResult<LoweredRelation> {
     if keys.is_empty() {
         let lowered = checked(lower_relation(relations, input, needed)?)?;
-        let (column_may_fail, grouped_column_may_fail) = (false, false);
-        return Ok(LoweredRelation { column_may_fail, grouped_column_may_fail, ..lowered });
+        let (column_may_fail, unmerged_column_may_fail) = (false, false);
+        return Ok(LoweredRelation { column_may_fail, unmerged_column_may_fail, ..lowered });
     }
     let mut wanted = needed.to_vec();
     keys.iter().for_each(|key| collect_columns(&key.value, &mut wanted));
@@ -279,7 +279,7 @@ fn lower_filter(
     let is_above = || conditions.iter().all(|one| is_above_windows(one, query));
     // The optimizer has moved conditions on a query of groups into it if there is a join.
     if input.column_may_fail && !(has_windows(query) && is_above())
-        || input.grouped_column_may_fail && !has_join && !is_above()
+        || input.unmerged_column_may_fail && !has_join && !is_above()
     {
         return Err(guarded_column());
     }
@@ -292,9 +292,9 @@ pub(super) fn is_gate(operator: &RelationalOperator) -> bool {
         if **input == RelationalOperator::SingleRow)
 }
 
-/// Whether PostgreSQL decides a condition above the windows of a query, or above its columns that
-/// are volatile: it has such a column, one that a window makes, one that is computed of those, or
-/// one of rows that is not what all windows are partitioned by.
+/// Whether PostgreSQL decides a condition above the windows of a query, or above its volatile
+/// columns: the condition has a volatile column, a result of a window, a column computed above
+/// windows, or a column of rows by which not all windows are partitioned.
 fn is_above_windows(condition: &ScalarExpression, mut query: &RelationalOperator) -> bool {
     let (mut windows, mut volatile) = (Vec::new(), HashSet::new());
     let mut computed = Vec::new();
@@ -381,7 +381,7 @@ pub(super) fn filter(
         }
     }
     let (graph, may_fail) = (expressions.graph, expressions.may_fail);
-    if may_fail && input.grouped_column_may_fail {
+    if may_fail && input.unmerged_column_may_fail {
         return Err(guarded_column());
     }
     let row_may_fail = may_fail && rows_may_fail(&input, conditions)?;
@@ -392,10 +392,10 @@ pub(super) fn filter(
         row_may_fail: input.row_may_fail || row_may_fail,
         is_stepwise: input.is_stepwise,
         column_may_fail: false,
-        grouped_column_may_fail: input.grouped_column_may_fail,
+        unmerged_column_may_fail: input.unmerged_column_may_fail,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
-        gives_groups: input.gives_groups,
+        gives_unmerged_rows: input.gives_unmerged_rows,
     })
 }
 
@@ -430,9 +430,9 @@ pub(super) fn computed_columns<'c>(
     (kept, wanted)
 }
 
-/// Appends columns. Those of groups raise their errors here: PostgreSQL computes the columns of a
-/// query with groups, which it does not merge into the outer one. It does not merge those with a
-/// volatile column, either.
+/// Appends columns. Those of groups and windows raise their errors here: PostgreSQL computes the
+/// columns of a query with either, which it does not merge into the outer one. It does not merge
+/// those with a volatile column, either.
 pub(super) fn compute(
     input: LoweredRelation,
     computed: &[&ComputedColumn],
@@ -445,13 +445,13 @@ pub(super) fn compute(
     {
         return Err(guarded_column());
     }
-    let is_of_groups = input.gives_groups;
-    let is_merged = !is_of_groups && !computed.iter().any(|one| one.value.is_volatile());
+    let is_unmerged = input.gives_unmerged_rows;
+    let is_merged = !is_unmerged && !computed.iter().any(|one| one.value.is_volatile());
     let mut expressions = ExpressionLowering::new(&input.columns).above_groups(input.is_grouped);
     let (mut outputs, mut columns) = pass_through(&mut expressions, &input.columns)?;
     for ComputedColumn { column, value } in computed {
         let mut lowered = expressions.lower_column(value)?;
-        if is_of_groups {
+        if is_unmerged {
             lowered = expressions.checked(lowered)?;
         }
         outputs.push(lowered.id);
@@ -467,10 +467,10 @@ pub(super) fn compute(
         row_may_fail: input.row_may_fail || row_may_fail,
         is_stepwise: input.is_stepwise,
         column_may_fail: input.column_may_fail || may_fail && is_merged,
-        grouped_column_may_fail: input.grouped_column_may_fail || may_fail && !is_merged,
+        unmerged_column_may_fail: input.unmerged_column_may_fail || may_fail && !is_merged,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
-        gives_groups: false,
+        gives_unmerged_rows: false,
     })
 }
 
@@ -546,7 +546,7 @@ fn ordered_keys(
     let may_fail = input.may_fail || input.columns.iter().any(|(_, place)| place.form.may_fail());
     let graph = expressions.graph;
     let node = PlanNode::Map(Box::new(MapNode { input: input.node, graph, outputs }));
-    Ok((LoweredRelation { node, columns, may_fail, gives_groups: false, ..input }, places))
+    Ok((LoweredRelation { node, columns, may_fail, gives_unmerged_rows: false, ..input }, places))
 }
 
 fn sort(input: LoweredRelation, keys: &[BoundSortKey]) -> LoweringResult<LoweredRelation> {

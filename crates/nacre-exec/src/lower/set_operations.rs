@@ -67,7 +67,7 @@ pub(super) fn lower_set_operation(
     let is_later = lowered.len() > 1 && is_any(|one| one.may_fail);
     let (row_may_fail, column_may_fail, may_fail) = (
         is_later || is_any(|one| one.row_may_fail),
-        is_any(|one| one.column_may_fail || one.grouped_column_may_fail),
+        is_any(|one| one.column_may_fail || one.unmerged_column_may_fail),
         is_any(|one| one.may_fail),
     );
     let is_stepwise = !is_any(|one| one.row_may_fail && !one.is_stepwise);

@@ -85,7 +85,7 @@ pub(super) fn lower_expand(
         node,
         row_may_fail: input.row_may_fail || may_fail,
         may_fail: input.may_fail || may_fail,
-        gives_groups: false,
+        gives_unmerged_rows: false,
         is_grouped: false,
         ..input
     })

@@ -104,7 +104,7 @@ fn lower_source(
         let mut lowered = compute(input, &computed)?;
         if !is_guarded && !computed.iter().any(|one| above.contains(&one.column)) {
             // Conditions on partitions leave out rows before.
-            lowered.grouped_column_may_fail |= lowered.column_may_fail;
+            lowered.unmerged_column_may_fail |= lowered.column_may_fail;
             lowered.column_may_fail = false;
         }
         return Ok((lowered, is_guarded));
@@ -243,9 +243,9 @@ fn lower_node(
         column_may_fail: input.column_may_fail || may_fail,
         // Sums may be too large.
         may_fail: true,
-        grouped_column_may_fail: input.grouped_column_may_fail,
+        unmerged_column_may_fail: input.unmerged_column_may_fail,
         is_grouped: input.is_grouped,
-        gives_groups: true,
+        gives_unmerged_rows: true,
     })
 }
 

@@ -353,8 +353,8 @@ impl StepProgram {
         live.into_iter().collect()
     }
 
-    /// Returns for each slot of a long program whether later steps get its memory: those that steps
-    /// write, except strings. Empty for short programs.
+    /// Returns for each slot of a long program whether later steps reuse its memory: slots that
+    /// steps write, except strings. Empty for short programs.
     fn reused_slots(&self) -> Vec<bool> {
         if self.slots.len() < REUSED_SLOTS_MIN {
             return Vec::new();

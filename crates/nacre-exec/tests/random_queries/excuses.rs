@@ -22,8 +22,8 @@
 //! Of two plans of our own with different orders of joins one may fail for an expression of a query
 //! of several items that fails apart, too, if the other one has no rows: it finds that before. If
 //! it has rows, the expression must have a query, which is computed once, where a row needs it, or
-//! the plan that is not optimized reads rows whose values nothing wants: also those that an outer
-//! join fills up and a condition above it refuses.
+//! the plan that is not optimized computes unread values, or conditions for rows that an outer join
+//! fills up.
 //!
 //! 8. We fail, and PostgreSQL, too, for such a part of a query with windows: it computes arguments
 //!    of windows for the rows that a frame asks for.
@@ -125,7 +125,7 @@ fn our_error_reason(
         Some("PostgreSQL computes arguments of windows for rows of frames")
     } else if fails(true, &is_bound) {
         Some("PostgreSQL begins with the other bound")
-    } else if fails(has_conditions(&text) || compares_rows(&text), &any_part) {
+    } else if fails(has_several_conditions(&text) || compares_rows(&text), &any_part) {
         Some("PostgreSQL begins with a cheaper condition")
     } else {
         let is_known = fails(has_several_rows(answers.ours), &is_query);
@@ -175,7 +175,9 @@ fn fails_in_part(
     let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
     let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) = match has_several_sources(query) {
         true => ("PostgreSQL evaluates for rows without partners", &any_part),
-        false if has_conditions(&text) => ("PostgreSQL begins with another condition", &any_part),
+        false if has_several_conditions(&text) => {
+            ("PostgreSQL begins with another condition", &any_part)
+        }
         false if text.contains("null") && compares_rows() => {
             ("PostgreSQL computes values of rows beside null", &any_part)
         }
@@ -194,7 +196,7 @@ fn fails_in_part(
 }
 
 /// Whether a query has several conditions, also such as stand around others.
-fn has_conditions(text: &str) -> bool {
+fn has_several_conditions(text: &str) -> bool {
     text.contains(" and ") || text.matches(" where ").count() + text.matches(" having ").count() > 1
 }
 
@@ -206,7 +208,7 @@ fn has_other_rows(sql: &str, rows: &QueryAnswer, session: &mut PostgresSession) 
     })
 }
 
-/// Whether rows differ whatever their order.
+/// Whether answers differ as bags of rows.
 fn has_other_values(answers: &AnswerPair<'_>) -> bool {
     difference(answers.ours, answers.theirs, RowOrder::None) == Some(AnswerDifference::Rows)
 }

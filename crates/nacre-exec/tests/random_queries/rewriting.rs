@@ -111,7 +111,7 @@ fn our_error_reason(
     if changed(with_kept_queries(text)).is_some_and(has_their_rows) {
         return Some("PostgreSQL knows no constants of a query of WITH that is read twice");
     }
-    // It does not sort by what it knows to be a constant.
+    // PostgreSQL does not sort by constants.
     text.contains(" order by ")
         .then(|| changed(without_limits(text)))?
         .is_some_and(fails)

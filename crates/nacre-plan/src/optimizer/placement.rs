@@ -178,7 +178,7 @@ impl PlacementPass {
         }
     }
 
-    /// Returns the conditions of a filter that pass, before those that come from above, and the
+    /// Splits the conjuncts of a filter: those that pass, followed by the pending ones, and the
     /// others.
     fn with_own(
         &self,
@@ -194,7 +194,8 @@ impl PlacementPass {
         (moved, kept)
     }
 
-    /// Returns what conditions are below computed columns, if it passes, and those that stay above.
+    /// Returns the conditions that pass, as they are below computed columns, and those that stay
+    /// above.
     fn through_compute(
         &self,
         pending: Vec<PendingCondition>,

@@ -329,14 +329,24 @@ impl PushingPass<'_> {
         }
         let PushedOperator { operator: left, domain } = self.push(left)?;
         let mut own: Vec<_> = condition.map(|one| renamed(one, &domain)).into_iter().collect();
-        let right = if is_dependent[1] {
-            let PushedOperator { operator, domain: other } = self.push(right)?;
-            own.extend(self.equalities(Some(&domain), &other)?);
-            operator
-        } else {
-            right.clone()
-        };
+        let right = self.push_beside(right, &domain, &mut own)?;
         Some(PushedOperator { operator: join(variant, left, right, own), domain })
+    }
+
+    /// Evaluates the other side of a join for the domain, if it depends on it, and adds the
+    /// conditions that both sides have the same values of it.
+    fn push_beside(
+        &mut self,
+        side: &RelationalOperator,
+        domain: &ColumnRenaming,
+        conditions: &mut Vec<ScalarExpression>,
+    ) -> Option<RelationalOperator> {
+        if !self.is_dependent(side) {
+            return Some(side.clone());
+        }
+        let PushedOperator { operator, domain: own } = self.push(side)?;
+        conditions.extend(self.equalities(Some(domain), &own)?);
+        Some(operator)
     }
 
     /// Has all rows of the right side, for the domain.
@@ -347,13 +357,7 @@ impl PushingPass<'_> {
     ) -> Option<PushedOperator> {
         let PushedOperator { operator: right, domain } = self.push(right)?;
         let mut own: Vec<_> = condition.map(|one| renamed(one, &domain)).into_iter().collect();
-        let left = if self.is_dependent(left) {
-            let PushedOperator { operator, domain: other } = self.push(left)?;
-            own.extend(self.equalities(Some(&other), &domain)?);
-            operator
-        } else {
-            left.clone()
-        };
+        let left = self.push_beside(left, &domain, &mut own)?;
         Some(PushedOperator { operator: join(JoinVariant::Right, left, right, own), domain })
     }
 
