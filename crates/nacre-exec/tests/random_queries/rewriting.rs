@@ -63,16 +63,18 @@ pub(super) fn reason_by_rewriting(
                 .then_some("PostgreSQL computes groups that HAVING does not keep")
         }
         AnswerDifference::OurError => our_error_reason(text, answers, database, session),
-        AnswerDifference::Rows => {
+        AnswerDifference::Rows | AnswerDifference::Order => {
+            let is_bag = kind == AnswerDifference::Rows;
+            let order = if is_bag { RowOrder::None } else { answers.order };
             let mut is_same = |sql: String| {
                 let ours = database.answer(&sql, RunVariant::Plain);
                 let is_rows = matches!(ours, QueryAnswer::Rows(_));
-                is_rows && difference(&ours, &session.answer(&sql), RowOrder::None).is_none()
+                is_rows && difference(&ours, &session.answer(&sql), order).is_none()
             };
             let [ours, theirs] = [answers.ours, answers.theirs].map(with_plain_zeros);
             if changed(without_minus_zeros(text)).is_some_and(&mut is_same)
                 || changed(with_plain_texts(text)).is_some_and(&mut is_same)
-                || difference(&ours, &theirs, RowOrder::None).is_none()
+                || difference(&ours, &theirs, order).is_none()
             {
                 return Some("a group has -0 and 0");
             }

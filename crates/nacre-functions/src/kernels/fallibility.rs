@@ -23,6 +23,13 @@ const PATTERN_TESTS: [&str; 8] = [
 /// Names of functions that are tests by regular expressions.
 const REGULAR_TESTS: [&str; 4] = ["textregexeq", "textregexne", "texticregexeq", "texticregexne"];
 
+/// Names of functions that are the quotient or the remainder of whole numbers.
+const QUOTIENTS: [&str; 9] = [
+    "int2div", "int24div", "int28div", "int4div", "int42div", "int48div", "int8div", "int82div",
+    "int84div",
+];
+const REMAINDERS: [&str; 4] = ["int2mod", "int4mod", "int8mod", "mod"];
+
 /// Fields that `extract` has of dates and timestamps.
 const DATE_FIELDS: [&str; 12] = [
     "year",
@@ -76,6 +83,12 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
         Some(Some(SqlValue::Text(text))) => Some(text.as_str()),
         _ => None,
     };
+    let whole = |index: usize| match constants.get(index) {
+        Some(Some(SqlValue::SmallInt(value))) => Some(i64::from(*value)),
+        Some(Some(SqlValue::Integer(value))) => Some(i64::from(*value)),
+        Some(Some(SqlValue::BigInt(value))) => Some(*value),
+        _ => None,
+    };
     match function.name {
         name if PATTERN_TESTS.contains(&name) => text(1).is_some_and(|pattern| {
             // An escape at the end is an error.
@@ -90,9 +103,14 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
             text(0).is_some_and(|field| DATE_FIELDS.contains(&field))
                 && function.arguments.get(1).is_some_and(|own| moments.contains(own))
         }
-        "numeric_div" | "numeric_mod" | "mod" | "div" => {
-            matches!(constants.get(1), Some(Some(SqlValue::Numeric(value))) if !value.is_zero())
+        "numeric_div" | "numeric_mod" | "mod" | "div"
+            if matches!(constants.get(1), Some(Some(SqlValue::Numeric(one))) if !one.is_zero()) =>
+        {
+            true
         }
+        // The least number has no opposite.
+        name if QUOTIENTS.contains(&name) => whole(1).is_some_and(|one| one != 0 && one != -1),
+        name if REMAINDERS.contains(&name) => whole(1).is_some_and(|one| one != 0),
         // A negative length is an error.
         "substring" | "substr" => {
             matches!(constants.get(2), Some(Some(SqlValue::Integer(length))) if *length >= 0)

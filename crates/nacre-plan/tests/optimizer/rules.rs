@@ -233,6 +233,19 @@ fn what_may_fail_stays_above_all_joins() {
 }
 
 #[test]
+fn divisions_by_constants_move() {
+    assert_plan(
+        "select 1 from a left join b on a.k = b.k where a.x % -1::smallint = 0 and a.y / 2 = 1",
+        "(a[a.x % -1 = 0 and a.y / 2 = 1] left b on a.k = b.k)",
+    );
+    // The opposite of the least number, and zero.
+    for divisor in ["a.x / -1", "a.x / 0", "a.x % 0"] {
+        let sql = format!("select 1 from a left join b on a.k = b.k where {divisor} = 1");
+        assert_plan(&sql, &format!("(a left b on a.k = b.k)[{divisor} = 1]"));
+    }
+}
+
+#[test]
 fn conditions_on_keys_that_never_fail_go_below_groups() {
     assert_plan(
         "select a.x, count(*) from a join b on a.k = b.k group by a.x \
