@@ -351,11 +351,74 @@ const CORRELATED: &[&str] = &[
      (select count(*) from t u where u.a < q.a or u.k > q.k) > 40",
 ];
 
-/// Statements that are refused: PostgreSQL computes less, or more.
-const REFUSED: &[&str] = &[
+/// LATERAL queries that may fail.
+const LATERAL: &[&str] = &[
+    "select t.id, l.x from t, lateral (select 100 / (u.id + 1) as x from t u where 100 / (u.id + \
+     1) >= t.id) l where t.id < 50",
+    "select t.id, l.x from t, lateral (select 100 / u.id as x from t u where u.id <> 0 and u.id \
+     < t.id) l where t.id < 50",
+    "select t.id, l.x from t, lateral (select 100 / (u.id - 5) as x from t u where u.id < t.id) \
+     l where t.id < 50",
+    "select t.id, l.x from t, lateral (select sum(100 / u.id) as x from t u where u.id <> 0 and \
+     u.id < t.id) l where t.id < 50",
+    "select t.id, l.x from t left join lateral (select u.id as x from t u where 100 / (u.id + 1) \
+     > t.id) l on l.x > 5 where t.id < 50",
+    "select t.id, l.x from t left join lateral (select (select v.id from t v where v.id = u.id) \
+     as x from t u where u.id < t.id) l on true where t.id < 20",
+    "select t.id, l.x from t, lateral (select (select v.id from t v where v.k = u.k) as x from t \
+     u where u.id < t.id) l where t.id < 20",
+    "select t.id, l.x from (select id from t where id > 7 and id < 20) t, lateral (select 10 / \
+     (t.id - 7) as x) l",
+];
+
+/// Queries within EXISTS, IN and ALL that may fail, and rows that LIMIT chooses.
+const TESTED: &[&str] = &[
     "select id from t where a in (select sum(10 / (u.id - 7)) from t u where u.k = t.k group by \
      u.a)",
+    "select id from t where a in (select sum(10 / (u.id + 7)) from t u where u.k = t.k group by \
+     u.a)",
     "select id, exists (select from t u where u.id + 1 = t.id) from t",
+    "select id, t.id in (select u.id * 3 + 1 from t u) from t",
+    "select id, t.id + 1 in (select u.id * 3 + 1 from t u where u.k > 2) from t",
+    "select id, t.id not in (select nullif(u.id, 3) * 3 from t u where u.k > 2) from t",
+    "select id, exists (select sum(10 / (u.id + 1)) from t u where u.id > t.id group by u.k \
+     having sum(10 / (u.id + 1)) > 2) from t",
+    "select id, id <= all (select u.id from t u order by 1 desc limit 2) from t",
+    "select id, id not in (select nullif(u.id, 1) from t u order by 1 limit 5) from t",
+    "select id from t where id not in (select nullif(u.id, 1) from t u order by 1 limit 5)",
+    "select id from t where id not in (select nullif(u.id, 1) from t u order by 1 nulls first \
+     limit 5)",
+    "select id from t where exists (select 1 from t u where u.id = t.a union select 10 / (u.id + \
+     t.id + 1) from t u where u.k = t.k)",
+    "select id, case when id > 2 then id in (select 10 / (u.id + t.id - 1) from t u where u.id < \
+     9 union all select 3) end from t",
+    "select id, nullif(min(abs(id)) over (), 1) from t",
+    "select q.s, t.id from (select id, sum(abs(id)) over (partition by id % 3) as s from t) q \
+     join t on q.id = t.id where q.s > 1",
+];
+
+/// Characters of several lengths in one column.
+const CHARACTERS: &[&str] = &[
+    "select c, x || '|', octet_length(x), x = 'ab', x < 'b' from (values (1, 'ab'::char(2)), (2, \
+     ''::char(3)), (3, null::char(4)), (4, 'b'::char(5))) v(c, x) order by x, c",
+    "select octet_length(x), x from (select 'a'::char(2) as x from t where id < 3 union all \
+     select 'a'::char(4) union all select null) q",
+    "select x from (select 'a'::char(2) as x from t union select 'a'::char(4) union select \
+     'b'::char(1)) q",
+    "select id, case when id > 2 then 'a'::char(2) else 'bcd'::char(5) end as x, \
+     octet_length(case when id > 2 then 'a'::char(2) else 'bcd'::char(5) end) from t",
+    "select v.id, w.id from (values (1, 'a'::char(2)), (2, 'b'::char(3))) v(id, c) join (values \
+     (1, 'a'::char(5)), (3, 'b'::char(4))) w(id, c) on v.c = w.c",
+    "select v.id, w.id from (values (1, 'a'::char(2)), (2, 'b'::char(3))) v(id, c) join (values \
+     (1, 'a'::char(5)), (3, 'b'::char(5))) w(id, c) on v.c = w.c",
+    "select count(*), max(octet_length(c)) from (values ('a'::char(2)), \
+     ('a'::char(3)), ('b'::char(2))) v(c) where c in ('a', 'b') group by c",
+    "select coalesce(nullif('a'::char(2), c), 'x'::char(7)) || '|' from (values ('a'::char(2)), \
+     ('b'::char(3))) v(c)",
+];
+
+/// Statements that are refused: PostgreSQL computes less, or more.
+const REFUSED: &[&str] = &[
     "select id, (select i.id from t i order by i.id limit o.k) from t o",
     "select id from t where 1 / (id + 1) > 0 and (select max(1 / (id + 1)) from t) > 3",
     "select t.id from t left join (select 1 / (id - 4) as v, id from t) s on s.id = -t.id and \
@@ -366,9 +429,21 @@ const REFUSED: &[&str] = &[
 #[test]
 fn answers_are_those_of_postgresql() {
     let (database, rows) = TestDatabase::of_rows(400, 300, 200);
-    let all =
-        [SETS, LIMITS, OUTER_AGGREGATES, ARRAYS, SUBQUERIES, PAIRS, COLUMNS, JOINS, CORRELATED]
-            .concat();
+    let all = [
+        SETS,
+        LIMITS,
+        OUTER_AGGREGATES,
+        ARRAYS,
+        SUBQUERIES,
+        PAIRS,
+        COLUMNS,
+        JOINS,
+        CORRELATED,
+        LATERAL,
+        TESTED,
+        CHARACTERS,
+    ]
+    .concat();
     let statements: Vec<String> = all.iter().map(|&sql| sql.to_owned()).collect();
     if let Some(count) = compare(&database, &rows, &statements) {
         assert!(count * 2 > statements.len(), "{count} have rows");

@@ -110,10 +110,10 @@ fn answers_are_those_of_postgresql() {
 }
 
 #[test]
-fn lateral_queries_that_may_fail_are_not_supported() {
+fn lateral_queries_that_may_end_before_they_fail_are_not_supported() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
     for sql in [
-        "select l.x from t o, lateral (select max(i.id) from t i where 1 / i.a > o.a) l (x)",
+        "select l.x from t o, lateral (select i.id from t i where 1 / i.a > o.a limit 2) l (x)",
         "select l.x from t o, lateral (select i.id from t i where i.k = o.a limit o.id) l (x)",
     ] {
         let error = database.run_optimized(sql).expect_err(sql);

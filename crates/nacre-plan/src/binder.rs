@@ -49,6 +49,7 @@ mod subqueries;
 mod subquery_expressions;
 mod subquery_joins;
 mod table_functions;
+mod tested_rows;
 mod type_names;
 mod values;
 mod views;

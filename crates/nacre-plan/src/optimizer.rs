@@ -130,7 +130,10 @@ fn rewrite_operator(
     let mut root = merging::merge_columns(with_filter(root, wanted.to_vec()));
     if has_several_inputs(&root) {
         unnesting::unnest(&mut root, columns, rule);
-        outer_joins::simplify_outer_joins(&mut root);
+        if outer_joins::simplify_outer_joins(&mut root) {
+            // Full joins have become such as nothing may be read of.
+            unread_parts::remove_unread_parts(&mut root, outputs);
+        }
         factoring::factor_conditions(&mut root);
         derivation::derive_conditions(&mut root);
     } else if !has_filter_above(&root) {

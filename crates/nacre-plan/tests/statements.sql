@@ -127,6 +127,10 @@ select a from t having a > 1
 select count(*) from t having count(*) > 1
 select a, count(*) from t group by a having sum(b) > 5 and a > 1
 select a, count(*) from t group by a having b > 1
+select (a > 1 and b > 1) and true from t group by (a > 1 and b > 1)
+select true and (a > 1 and b > 1) from t group by (a > 1 and b > 1)
+select (a > 1 or b > 1) or s is null from t group by (a > 1 or b > 1), s
+select s is null or (a > 1 or b > 1) from t group by (a > 1 or b > 1), s
 select a from t group by a having s
 select sum(a) + 1, sum(a) * 2, avg(n) / count(*) from t
 select upper(s), count(*) from t group by upper(s)

@@ -48,6 +48,9 @@ pub(super) struct LoweredRelation {
     /// does not merge: it computes the column for all rows that conditions on that query alone
     /// leave.
     pub(super) unmerged_column_may_fail: bool,
+    /// Whether a window function may fail: PostgreSQL computes it for all rows that conditions on
+    /// partitions leave, whatever is joined to them or computed of them.
+    pub(super) window_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,
     /// Whether each row is made of groups: these are few, so that numerics of more than 38 digits
@@ -68,6 +71,7 @@ impl LoweredRelation {
             is_stepwise: true,
             column_may_fail: false,
             unmerged_column_may_fail: false,
+            window_may_fail: false,
             may_fail: false,
             is_grouped: false,
             gives_unmerged_rows: false,

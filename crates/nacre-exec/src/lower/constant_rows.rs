@@ -8,6 +8,7 @@ use nacre_plan::algebra::{ColumnId, ScalarExpression};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::constants::evaluate_constant;
 use super::error::{LoweringError, LoweringResult};
+use super::exact_nodes::packed_value;
 use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
 use crate::expression::ExpressionNode;
@@ -50,8 +51,8 @@ pub(super) fn lower_values(
         let form =
             common.or(null).ok_or_else(|| LoweringError::contradiction("VALUES without rows"))?;
         places.add(*column, ColumnPlace { index: constants.len(), form });
-        let values: Vec<_> =
-            values.into_iter().map(|(value, own)| in_form(value, own, form)).collect();
+        let values = values.into_iter().map(|(value, own)| in_form(value, own, form));
+        let values = values.collect::<LoweringResult<Vec<_>>>()?;
         constants.push(ConstantColumn { class: form.class(), values: values.into() });
     }
     Ok(constant_rows(constants, rows.len(), places))
@@ -81,13 +82,13 @@ pub(super) fn common_form(one: Option<ValueForm>, other: ValueForm) -> LoweringR
         (Form::Exact { .. } | Form::Numeric { .. }, Form::Exact { .. } | Form::Numeric { .. }) => {
             Ok(Form::Exact { may_fail: one.may_fail() || other.may_fail() })
         }
-        (Form::Padded { .. }, Form::Padded { .. }) if one != other => {
-            Err(LoweringError::not_supported("a column of characters of different lengths"))
-        }
-        (Form::Padded { chars: None }, _)
-        | (Form::Packed { .. }, Form::Padded { .. })
-        | (Form::Padded { .. }, Form::Packed { .. }) => {
+        (Form::Padded { chars: None }, Form::Padded { chars: None }) => {
             Err(LoweringError::not_supported("a column of characters of unknown lengths"))
+        }
+        (Form::Padded { .. } | Form::Packed { .. }, Form::Padded { .. } | Form::Packed { .. })
+            if one != other =>
+        {
+            Ok(Form::Packed { has_keys: true })
         }
         (one, other) if one == other => Ok(one),
         _ => Err(LoweringError::contradiction("a column of values of different types")),
@@ -95,8 +96,9 @@ pub(super) fn common_form(one: Option<ValueForm>, other: ValueForm) -> LoweringR
 }
 
 /// Returns a constant in the form that its column has.
-fn in_form(value: ScalarValue, own: ValueForm, form: ValueForm) -> ScalarValue {
-    match (form, own, value) {
+fn in_form(value: ScalarValue, own: ValueForm, form: ValueForm) -> LoweringResult<ScalarValue> {
+    Ok(match (form, own, value) {
+        (ValueForm::Packed { .. }, ValueForm::Padded { .. }, value) => packed_value(value, own)?,
         (ValueForm::Exact { .. }, ValueForm::Numeric { scale, .. }, ScalarValue::Int(unscaled)) => {
             let mut bytes = Vec::new();
             encode_scaled(unscaled, scale, &mut bytes);
@@ -104,7 +106,7 @@ fn in_form(value: ScalarValue, own: ValueForm, form: ValueForm) -> ScalarValue {
         }
         (ValueForm::Exact { .. }, _, ScalarValue::Null(_)) => ScalarValue::Null(ValueClass::Bytes),
         (_, _, value) => value,
-    }
+    })
 }
 
 /// Computes an expression without columns.

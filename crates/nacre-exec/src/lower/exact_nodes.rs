@@ -1,8 +1,8 @@
-//! Nodes on numerics of any scale ([`ValueForm::Exact`]), row by row.
+//! Nodes on numerics of any scale ([`ValueForm::Exact`]) and packed characters, row by row.
 //!
 //! [`ValueForm::Exact`]: super::form::ValueForm::Exact
 
-use nacre_types::{ExactNumeric, ValueError};
+use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueError};
 
 use super::error::{LoweringError, LoweringResult};
 use super::form::ValueForm;
@@ -11,8 +11,8 @@ use crate::expression::{
     ExpressionGraph, ExpressionId, ExpressionNode, ForeignCall, ForeignFunction,
 };
 use crate::value::{
-    IntBounds, RoundedTo, ScalarValue, ValueClass, decode_exact, encode_exact, encode_scaled,
-    exact_key, packed_key, round_exact,
+    IntBounds, RoundedTo, ScalarValue, ValueClass, decode_exact, encode_exact, encode_packed,
+    encode_scaled, exact_key, packed_key, round_exact,
 };
 use crate::vector::{ColumnVector, VectorValues};
 
@@ -87,6 +87,42 @@ fn add_bytes_function(
     };
     let (class, bounds) = (ValueClass::Bytes, IntBounds::I128);
     add(graph, ForeignFunction::new(name, kernel, class, bounds, true), vec![input])
+}
+
+/// Adds the values of `input`, which have that form, with the blanks at the end of each.
+pub(super) fn packed_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+    form: ValueForm,
+) -> LoweringResult<ExpressionId> {
+    if !matches!(form, ValueForm::Padded { .. }) {
+        return Ok(input);
+    }
+    if let ExpressionNode::Constant(value) = graph.node(input) {
+        let packed = packed_value(value.clone(), form)?;
+        return Ok(graph.add(ExpressionNode::Constant(packed))?);
+    }
+    let kernel = move |call: &ForeignCall<'_>, out: &mut ColumnVector| {
+        each_full_row(call, out, |row, values| {
+            match packed_value(call.arguments[0].scalar(row), form)? {
+                ScalarValue::Bytes(bytes) => push_bytes(values, &bytes),
+                _ => Ok(false),
+            }
+        })
+    };
+    let (class, bounds) = (ValueClass::Bytes, IntBounds::I128);
+    let function = ForeignFunction::new("characters with blanks", kernel, class, bounds, true);
+    add(graph, function, vec![input])
+}
+
+/// Returns characters, which have that form, with the blanks at their end.
+pub(super) fn packed_value(value: ScalarValue, form: ValueForm) -> ExecResult<ScalarValue> {
+    let mut bytes = Vec::new();
+    match form.decode(value, SqlType::BPCHAR)? {
+        SqlValue::Null => return Ok(ScalarValue::Null(ValueClass::Bytes)),
+        value => encode_packed(&value, &mut bytes),
+    }
+    Ok(ScalarValue::Bytes(bytes))
 }
 
 /// Adds what is equal, and in order, as the values of `input` are, which have that form.

@@ -32,7 +32,7 @@ use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
 use super::date_field::{EXTRACT_FROM_DATE, WholeField};
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{decimal_node, form_key_node, key_node, rounded_node};
+use super::exact_nodes::{decimal_node, form_key_node, key_node, packed_node, rounded_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
@@ -479,15 +479,11 @@ impl<'c> ExpressionLowering<'c> {
             (Form::Date, Form::Timestamp) => return self.compare_days(op, left, right),
             (Form::Timestamp, Form::Date) => return self.compare_days(op.flipped(), right, left),
             (Form::Padded { .. }, Form::Padded { .. }) => (left.id, right.id),
-            (Form::Packed { .. }, Form::Packed { .. }) => {
-                let own = form_key_node(&mut self.graph, left.id, left.form)?;
-                (own, form_key_node(&mut self.graph, right.id, right.form)?)
+            (Form::Packed { .. }, _) | (_, Form::Packed { .. }) => {
+                let own = packed_key_node(&mut self.graph, left)?;
+                (own, packed_key_node(&mut self.graph, right)?)
             }
             (one, other) if one == other => (left.id, right.id),
-            (Form::Packed { .. }, Form::Padded { .. })
-            | (Form::Padded { .. }, Form::Packed { .. }) => {
-                return Err(LoweringError::not_supported("comparisons of unknown lengths"));
-            }
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
         };
         self.boolean(ExpressionNode::Compare { op, left, right })
@@ -930,13 +926,26 @@ pub(super) fn equal_forms(
         (Form::Real, Form::Double) => Some((left.widened(own)?, other.id)),
         (Form::Double, Form::Real) => Some((own.id, right.widened(other)?)),
         (Form::Padded { .. }, Form::Padded { .. }) => Some((own.id, other.id)),
-        (Form::Packed { .. }, Form::Packed { .. }) => {
-            let key = form_key_node(&mut left.graph, own.id, own.form)?;
-            Some((key, form_key_node(&mut right.graph, other.id, other.form)?))
+        (Form::Packed { .. }, Form::Packed { .. } | Form::Padded { .. })
+        | (Form::Padded { .. }, Form::Packed { .. }) => {
+            let key = packed_key_node(&mut left.graph, own)?;
+            Some((key, packed_key_node(&mut right.graph, other)?))
         }
         (one, other_form) if one == other_form => Some((own.id, other.id)),
         _ => None,
     })
+}
+
+/// Adds what packed values, or characters that are compared with such, are compared by.
+fn packed_key_node(
+    graph: &mut ExpressionGraph,
+    value: LoweredExpression,
+) -> LoweringResult<ExpressionId> {
+    if let ValueForm::Packed { .. } = value.form {
+        return form_key_node(graph, value.id, value.form);
+    }
+    let packed = packed_node(graph, value.id, value.form)?;
+    form_key_node(graph, packed, ValueForm::Packed { has_keys: true })
 }
 
 /// Returns the form of values that are one or the other.
@@ -959,12 +968,12 @@ fn common_form(one: LoweredExpression, other: LoweredExpression) -> LoweringResu
         (Form::Exact { .. } | Form::Numeric { .. }, Form::Exact { .. } | Form::Numeric { .. }) => {
             Ok(Form::Exact { may_fail: one.form.may_fail() || other.form.may_fail() })
         }
-        (Form::Padded { .. }, Form::Padded { .. }) if one.form != other.form => {
-            Err(LoweringError::not_supported("a choice of characters of different lengths"))
-        }
         (form, other) if form == other && form != (Form::Padded { chars: None }) => Ok(form),
-        (Form::Padded { .. }, _) | (Form::Packed { .. }, Form::Padded { .. }) => {
+        (Form::Padded { chars: None }, Form::Padded { chars: None }) => {
             Err(LoweringError::not_supported("a choice of characters of unknown lengths"))
+        }
+        (Form::Padded { .. } | Form::Packed { .. }, Form::Padded { .. } | Form::Packed { .. }) => {
+            Ok(Form::Packed { has_keys: true })
         }
         _ => Err(LoweringError::contradiction("a choice of values of different types")),
     }

@@ -153,6 +153,7 @@ fn join_lowered(
         is_stepwise: probe.is_stepwise && !build.row_may_fail && !own_may_fail,
         column_may_fail: false,
         unmerged_column_may_fail,
+        window_may_fail: false,
         may_fail: probe.may_fail || build.may_fail || own_may_fail,
         is_grouped,
         gives_unmerged_rows: false,

@@ -151,8 +151,12 @@ fn lower_sort(
 ) -> LoweringResult<LoweredRelation> {
     if keys.is_empty() {
         let lowered = checked(lower_relation(relations, input, needed)?)?;
-        let (column_may_fail, unmerged_column_may_fail) = (false, false);
-        return Ok(LoweredRelation { column_may_fail, unmerged_column_may_fail, ..lowered });
+        return Ok(LoweredRelation {
+            column_may_fail: false,
+            unmerged_column_may_fail: false,
+            window_may_fail: false,
+            ..lowered
+        });
     }
     let mut wanted = needed.to_vec();
     keys.iter().for_each(|key| collect_columns(&key.value, &mut wanted));
@@ -278,7 +282,7 @@ fn lower_filter(
     let input = lower_relation(relations, query, &wanted)?;
     let is_above = || conditions.iter().all(|one| is_above_windows(one, query));
     // The optimizer has moved conditions on a query of groups into it if there is a join.
-    if input.column_may_fail && !(has_windows(query) && is_above())
+    if (input.column_may_fail || input.window_may_fail) && !(has_windows(query) && is_above())
         || input.unmerged_column_may_fail && !has_join && !is_above()
     {
         return Err(guarded_column());
@@ -393,6 +397,7 @@ pub(super) fn filter(
         is_stepwise: input.is_stepwise,
         column_may_fail: false,
         unmerged_column_may_fail: input.unmerged_column_may_fail,
+        window_may_fail: input.window_may_fail,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
         gives_unmerged_rows: input.gives_unmerged_rows,
@@ -468,6 +473,7 @@ pub(super) fn compute(
         is_stepwise: input.is_stepwise,
         column_may_fail: input.column_may_fail || may_fail && is_merged,
         unmerged_column_may_fail: input.unmerged_column_may_fail || may_fail && !is_merged,
+        window_may_fail: input.window_may_fail,
         may_fail: input.may_fail || may_fail,
         is_grouped: input.is_grouped,
         gives_unmerged_rows: false,

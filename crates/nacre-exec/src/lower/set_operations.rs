@@ -17,7 +17,7 @@ use nacre_types::SqlValue;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation};
 use super::constant_rows::common_form;
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{decimal_node, form_key_node};
+use super::exact_nodes::{decimal_node, form_key_node, packed_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::relations::lower_relation;
@@ -67,7 +67,7 @@ pub(super) fn lower_set_operation(
     let is_later = lowered.len() > 1 && is_any(|one| one.may_fail);
     let (row_may_fail, column_may_fail, may_fail) = (
         is_later || is_any(|one| one.row_may_fail),
-        is_any(|one| one.column_may_fail || one.unmerged_column_may_fail),
+        is_any(|one| one.column_may_fail || one.unmerged_column_may_fail || one.window_may_fail),
         is_any(|one| one.may_fail),
     );
     let is_stepwise = !is_any(|one| one.row_may_fail && !one.is_stepwise);
@@ -185,13 +185,14 @@ fn in_form(
 ) -> LoweringResult<ExpressionId> {
     let value = graph.column(column.index, column.form.class())?;
     match (column.form, form) {
-        (_, ValueForm::Exact { .. }) if column.is_null => {
+        (_, ValueForm::Exact { .. } | ValueForm::Packed { .. }) if column.is_null => {
             let null = ScalarValue::Null(ValueClass::Bytes);
             Ok(graph.add(ExpressionNode::Constant(null))?)
         }
         (ValueForm::Numeric { scale, .. }, ValueForm::Exact { .. }) => {
             decimal_node(graph, value, scale, None)
         }
+        (own, ValueForm::Packed { .. }) => packed_node(graph, value, own),
         _ => Ok(value),
     }
 }

@@ -95,17 +95,18 @@ fn lower_source(
     let mut read = Vec::new();
     let calls = windows.iter().flat_map(|one| &one.functions);
     calls.flat_map(|one| one.call.expressions()).for_each(|one| collect_columns(one, &mut read));
-    if let RelationalOperator::Compute { input, columns } = source
-        && !columns.iter().any(|one| read.contains(&one.column))
-    {
+    if let RelationalOperator::Compute { input, columns } = source {
+        let is_read = columns.iter().any(|one| read.contains(&one.column));
         let (computed, own) = computed_columns(columns, wanted);
         let input = lower_relation(relations, input, &own)?;
-        let is_guarded = input.column_may_fail;
+        let is_input_guarded = input.column_may_fail;
         let mut lowered = compute(input, &computed)?;
-        if !is_guarded && !computed.iter().any(|one| above.contains(&one.column)) {
+        let is_guarded = is_input_guarded || is_read && lowered.column_may_fail;
+        if !is_input_guarded && !computed.iter().any(|one| above.contains(&one.column)) {
             // Conditions on partitions leave out rows before.
-            lowered.unmerged_column_may_fail |= lowered.column_may_fail;
-            lowered.column_may_fail = false;
+            let may_fail = std::mem::take(&mut lowered.column_may_fail);
+            lowered.window_may_fail |= is_read && may_fail;
+            lowered.unmerged_column_may_fail |= !is_read && may_fail;
         }
         return Ok((lowered, is_guarded));
     }
@@ -239,8 +240,8 @@ fn lower_node(
         // PostgreSQL evaluates functions row by row, as far as a LIMIT above wants.
         row_may_fail: input.row_may_fail || may_fail,
         is_stepwise: !(input.row_may_fail || may_fail),
-        // It moves conditions on partitions below, and computes arguments for fewer rows.
-        column_may_fail: input.column_may_fail || may_fail,
+        column_may_fail: input.column_may_fail,
+        window_may_fail: input.window_may_fail || may_fail,
         // Sums may be too large.
         may_fail: true,
         unmerged_column_may_fail: input.unmerged_column_may_fail,

@@ -73,7 +73,7 @@ pub(crate) fn excuse(
     match kind {
         AnswerDifference::TheirError => match other_plan(&text, answers, session) {
             Some(has_our_rows) => has_our_rows.then_some("PostgreSQL fails with one plan"),
-            None if (reads_query(query) || computes_groups(&text))
+            None if (reads_query(query) || computes_groups(&text) || orders_rows(&text))
                 && fails_to_plan(&text, answers.theirs, session) =>
             {
                 Some("PostgreSQL computes a constant that no row reaches")
@@ -83,6 +83,9 @@ pub(crate) fn excuse(
         AnswerDifference::OurError => our_error_reason(query, answers, database, session),
         AnswerDifference::Rows if has_other_rows(&text, answers.theirs, session) => {
             Some("PostgreSQL has other rows with another plan")
+        }
+        AnswerDifference::Rows if depends_on_order(query, answers.theirs, session) => {
+            Some("PostgreSQL has other rows if it reads a table in another order")
         }
         AnswerDifference::Rows | AnswerDifference::Order if has_constant_key(&text, session) => {
             Some("PostgreSQL has a constant for a key of grouping sets")
@@ -129,10 +132,23 @@ fn our_error_reason(
         Some("PostgreSQL begins with the other bound")
     } else if fails(has_several_conditions(&text) || compares_rows(&text), &any_part) {
         Some("PostgreSQL begins with a cheaper condition")
+    } else if fails(tests_rows(&text), &is_query) {
+        Some("PostgreSQL stops at a row that decides")
     } else {
         let is_known = fails(has_several_rows(answers.ours), &is_query);
         is_known.then_some("PostgreSQL needs no value of a query of several rows")
     }
+}
+
+/// Whether it is asked for a row of a query.
+fn tests_rows(text: &str) -> bool {
+    let tests = ["exists", " in", " any", " some", " all"];
+    tests.iter().any(|test| text.contains(&format!("{test} (select ")))
+}
+
+/// Whether rows of values may be compared by their order.
+fn orders_rows(text: &str) -> bool {
+    [") < (", ") <= (", ") > (", ") >= ("].iter().any(|one| text.contains(one))
 }
 
 /// Whether rows of values are tested for equality.
@@ -171,8 +187,6 @@ fn fails_in_part(
     session: &mut PostgresSession,
 ) -> Option<&'static str> {
     let text = query.text();
-    let compares_rows =
-        || [") < (", ") <= (", ") > (", ") >= ("].iter().any(|one| text.contains(one));
     let any_part = |_: &QueryTree| true;
     let is_key = |part: &QueryTree| text.contains(&format!(" by {}", part.text()));
     let (reason, is_wanted): (_, &dyn Fn(&QueryTree) -> bool) = match has_several_sources(query) {
@@ -180,7 +194,7 @@ fn fails_in_part(
         false if has_several_conditions(&text) => {
             ("PostgreSQL begins with another condition", &any_part)
         }
-        false if text.contains("null") && compares_rows() => {
+        false if text.contains("null") && orders_rows(&text) => {
             ("PostgreSQL computes values of rows beside null", &any_part)
         }
         false if text.contains(" over (") => {
@@ -207,6 +221,20 @@ fn has_other_rows(sql: &str, rows: &QueryAnswer, session: &mut PostgresSession) 
     PLANS.iter().any(|plan| {
         let other = answer_with_plan(plan, sql, session);
         difference(&other, rows, RowOrder::None) == Some(AnswerDifference::Rows)
+    })
+}
+
+/// Whether PostgreSQL has other rows if it reads tables backwards, as sums of floats may be.
+fn depends_on_order(query: &QueryTree, rows: &QueryAnswer, session: &mut PostgresSession) -> bool {
+    let mut items = Vec::new();
+    visit(query, &mut |part| items.extend(NamedItem::of(part)));
+    items.iter().any(|NamedItem { alias, text }| {
+        let Some((table, rest)) = text.split_once(' ').filter(|(_, rest)| rest == alias) else {
+            return false;
+        };
+        let backwards = format!("(select * from {table} order by id desc) {rest}");
+        let sql = query.text().replace(text, &backwards);
+        difference(&session.answer(&sql), rows, RowOrder::None) == Some(AnswerDifference::Rows)
     })
 }
 
@@ -286,8 +314,8 @@ pub(crate) fn plan_excuse(
     let reads_unread = variant == RunVariant::NotOptimized
         && (computes_groups(&text) || text.contains(" having ") || text.contains(" union all "));
     let outer_joins = [" left join ", " right join ", " full join "];
-    let keeps_rows = variant == RunVariant::NotOptimized
-        && outer_joins.iter().any(|join| text.contains(join));
+    let keeps_rows =
+        variant == RunVariant::NotOptimized && outer_joins.iter().any(|join| text.contains(join));
     let may_skip = |part: &QueryTree| {
         let text = part.text();
         let has_query = || ["(select ", "(values "].iter().any(|head| text.contains(head));

@@ -236,7 +236,7 @@ impl QueryWriter<'_> {
 
     /// Writes GROUP BY and makes the query a grouped one; returns whether it has several sets.
     fn groups(&mut self, types: &[ValueType]) -> (QueryTree, bool) {
-        let mut keys: Vec<VisibleColumn> = Vec::new();
+        let (mut keys, mut trees): (Vec<VisibleColumn>, Vec<QueryTree>) = Default::default();
         for _ in types {
             let value_type = self.any_type();
             let depth = if self.one_in(3) { 2 } else { 0 };
@@ -247,22 +247,17 @@ impl QueryWriter<'_> {
             let has_column = self.scope().columns.iter().any(|one| text.contains(&one.text));
             if has_column && keys.iter().all(|key| key.text != text) {
                 keys.push(VisibleColumn { text, value_type });
+                trees.push(tree!["(", tree, ")"]);
             }
         }
-        let texts: Vec<_> = keys.iter().map(|key| format!("({})", key.text)).collect();
         self.scope().keys = Some(keys);
-        if texts.is_empty() {
-            return (QueryTree::nothing(), false);
-        }
-        let list = texts.join(", ");
+        let Some(first) = trees.first().cloned() else { return (QueryTree::nothing(), false) };
+        let list = QueryTree::List(", ", trees);
         let sets = match self.below(8) {
-            0 => format!("rollup ({list})").into(),
-            1 => format!("cube ({list})").into(),
-            2 => format!("grouping sets (({list}), ({}), ())", texts[0]).into(),
-            _ => {
-                let texts = texts.into_iter().map(QueryTree::from).collect();
-                QueryTree::List(", ", texts)
-            }
+            0 => tree!["rollup (", list, ")"],
+            1 => tree!["cube (", list, ")"],
+            2 => tree!["grouping sets ((", list, "), (", first, "), ())"],
+            _ => list,
         };
         let has_sets = !matches!(sets, QueryTree::List(..));
         (QueryTree::optional(tree![" group by ", sets]), has_sets)

@@ -17,7 +17,7 @@ use nacre_types::{SqlType, SqlValue};
 use super::Binder;
 use super::pair_queries::PairQuery;
 use super::subquery_joins::{SubqueryJoins, fallible_query, unordered};
-use crate::algebra::conjuncts::with_computed;
+use crate::algebra::conjuncts::{conjunction, with_computed};
 use crate::algebra::{
     BoundSubquery, CaseArm, ColumnId, ColumnRenaming, ColumnSource, CommonForm, CommonQuery,
     CommonReference, ComputedColumn, ConstantValue, JoinVariant, OutputColumn, QueryColumn,
@@ -37,6 +37,21 @@ struct ArgumentRows {
     /// Columns of the query around it, and those that stand for them.
     renaming: ColumnRenaming,
     arguments: Vec<ScalarExpression>,
+}
+
+/// Refuses a test of what an operator around the query computes.
+///
+/// # Errors
+/// 0A000.
+pub(super) fn require_values_of_rows(
+    test: &ScalarExpression,
+    range: SourceRange,
+) -> Result<(), BindError> {
+    if test.any(&is_computed_above) {
+        let what = "values of windows, groups and queries compared with queries that may fail";
+        return Err(BindError::not_supported(what, range));
+    }
+    Ok(())
 }
 
 /// Whether an expression stands for what an operator around the query computes.
@@ -61,11 +76,8 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
         let BoundSubquery { mut form, mut root } = subquery;
-        if let SubqueryForm::Any(test) = &form
-            && test.any(&is_computed_above)
-        {
-            let what = "values of windows, groups and queries compared with queries that may fail";
-            return Err(BindError::not_supported(what, range));
+        if let SubqueryForm::Any(test) = &form {
+            require_values_of_rows(test, range)?;
         }
         let may_fail = !query_never_fails(&root)
             || match &form {
@@ -171,7 +183,7 @@ impl Binder<'_> {
             return self.test_pairs(subquery, is_guarded, joins, range);
         }
         if groups_may_fail(&subquery.root) {
-            return Err(fallible_query(range));
+            return self.test_all_rows(subquery, is_guarded, joins, range);
         }
         self.exists_once(subquery.root, range)
     }
@@ -233,15 +245,17 @@ impl Binder<'_> {
         joins: &mut SubqueryJoins,
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
-        let test = match subquery.form {
-            SubqueryForm::Any(test) => Some(test),
+        let test = match &subquery.form {
+            SubqueryForm::Any(test) => Some(test.clone()),
             SubqueryForm::Exists | SubqueryForm::Scalar(_) => None,
         };
-        let query = PairQuery::of(subquery.root, test);
-        let mut query = query.ok_or_else(|| fallible_query(range))?;
+        let opened = PairQuery::of(subquery.root.clone(), test);
+        let Some(mut query) = opened else {
+            return self.test_all_rows(subquery, is_guarded, joins, range);
+        };
         if query.is_hashed() {
             if query.has_fallible_inner_key() || !own_query_never_fails(&query.root) {
-                return Err(fallible_query(range));
+                return self.look_into_rows(&query, is_guarded, joins, range);
             }
             self.guard_keys(&mut query)?;
         }
@@ -253,6 +267,37 @@ impl Binder<'_> {
             return self.call_query(BoundSubquery { form, root }, range);
         }
         self.join_test(form, root, joins, range)
+    }
+
+    /// Has the rows of a query and their keys be computed once, as PostgreSQL does for its hash
+    /// table, and be looked into where an expression asks.
+    fn look_into_rows(
+        &mut self,
+        query: &PairQuery,
+        is_guarded: bool,
+        joins: &mut SubqueryJoins,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        let (mut tests, mut computed) = (query.pair_tests(), Vec::new());
+        for key in tests.iter_mut().filter_map(|test| query.inner_key(test)) {
+            let (sql_type, range) = (key.sql_type, key.range);
+            let column = self.add_query_column("key", sql_type, range)?;
+            let own = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
+            computed.push(ComputedColumn { column, value: std::mem::replace(key, own) });
+        }
+        let rows = with_computed(query.own_rows(), computed);
+        let test = conjunction(tests).ok_or_else(|| fallible_query(range))?;
+        let (root, test) = self.share_rows(rows, test, range)?;
+        let subquery = BoundSubquery { form: SubqueryForm::Any(test), root };
+        let found = self.any_where_asked(subquery, is_guarded, joins, range)?;
+        if query.test.is_some() {
+            return Ok(found);
+        }
+        // EXISTS is never null.
+        let otherwise = ScalarKind::Constant(ConstantValue(SqlValue::Boolean(false)));
+        let parts =
+            [found, otherwise].map(|kind| ScalarExpression::new(kind, SqlType::BOOLEAN, range));
+        Ok(ScalarKind::Coalesce(parts.into()))
     }
 
     /// Has what may fail of keys about rows outside be computed only if the query has a row, as

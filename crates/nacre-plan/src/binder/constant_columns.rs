@@ -12,6 +12,21 @@ use crate::folding::{ConstantColumns, constant_columns, decide_nulls, fold_expre
 impl Binder<'_> {
     /// Folds an expression over the rows of the present FROM.
     pub(super) fn fold(&mut self, expression: &mut ScalarExpression) {
+        self.fold_noting_names(expression, |_| {});
+    }
+
+    /// Folds a condition of rows.
+    pub(super) fn fold_condition(&mut self, condition: &mut ScalarExpression) {
+        self.fold_noting_names(condition, decide_nulls);
+    }
+
+    /// Folds an expression, and what is left of it by `decide`; notes the names that this takes
+    /// out.
+    fn fold_noting_names(
+        &mut self,
+        expression: &mut ScalarExpression,
+        decide: fn(&mut ScalarExpression),
+    ) {
         // Queries around this one look at its names.
         let is_within = !self.outer_scopes.is_empty();
         let (mut named, mut kept) = (Vec::new(), Vec::new());
@@ -22,18 +37,13 @@ impl Binder<'_> {
             Some(Some(known)) => fold_expression(expression, known),
             _ => fold_expression(expression, &ConstantColumns::new()),
         }
+        decide(expression);
         if is_within && !named.is_empty() {
             collect_names(expression, &mut kept);
             let kept: HashSet<ColumnId> = kept.into_iter().map(|(_, column)| column).collect();
             named.retain(|(_, column)| !kept.contains(column));
             self.folded_names.extend(named);
         }
-    }
-
-    /// Folds a condition of rows.
-    pub(super) fn fold_condition(&mut self, condition: &mut ScalarExpression) {
-        self.fold(condition);
-        decide_nulls(condition);
     }
 
     /// Folds the condition of a join, which sees the constants of both sides; then forgets those of

@@ -4,9 +4,9 @@
 //! (`optimizer::unnesting`).
 //!
 //! # Invariants
-//! 1. It is evaluated for other rows than PostgreSQL does, so that nothing in it may fail. Columns
-//!    at its top are computed for the rows of the join alone: they may, unless the join has another
-//!    condition than `true`.
+//! 1. It is evaluated for all rows of the left side that conditions on that side leave. What may
+//!    fail of it does so for each of these, as in PostgreSQL, unless a LIMIT within ends it before,
+//!    or the join has another condition than `true`, for whose pairs alone outputs are computed.
 //! 2. Columns and conditions above what sees nothing of the left side make a plain join, as in
 //!    PostgreSQL; it may fail as one.
 
@@ -96,18 +96,47 @@ pub(super) fn require_lateral(
     if right.free_columns().is_empty() {
         return Ok(());
     }
+    let has_no_error = match condition {
+        // Its outputs are computed for the pairs that are left.
+        Some(condition) if !is_true(condition) => {
+            never_fails(condition) && has_infallible_outputs(right)
+        }
+        _ => true,
+    };
+    let is_steady = || !right.any_expression(&|one| one.is_volatile_call());
+    let ends_with_errors =
+        || !has_dependent_limit(right) || query_never_fails(below_outputs(right));
     let is_possible = is_plain_join(right)
-        || match condition {
-            Some(condition) if !is_true(condition) => {
-                never_fails(condition) && query_never_fails(right)
-            }
-            // All of its rows are wanted, and with them their outputs.
-            _ => below_outputs(right).is_some_and(query_never_fails),
-        };
+        || has_no_error && is_steady() && ends_with_errors()
+        || condition.is_none() && is_expanded_row(right);
     match is_possible {
         true => Ok(()),
-        false if condition.is_none() && is_expanded_row(right) => Ok(()),
         false => Err(BindError::not_supported("LATERAL queries that may fail", range)),
+    }
+}
+
+/// Whether rows of a query about the left side are chosen by their number: it may end before it
+/// fails.
+fn has_dependent_limit(operator: &RelationalOperator) -> bool {
+    matches!(operator, RelationalOperator::Limit { .. }) && !operator.free_columns().is_empty()
+        || operator.inputs().any(has_dependent_limit)
+}
+
+/// Returns what is below the columns that are computed at the top.
+fn below_outputs(operator: &RelationalOperator) -> &RelationalOperator {
+    match operator {
+        RelationalOperator::Compute { input, .. } => below_outputs(input),
+        other => other,
+    }
+}
+
+/// Whether the columns that are computed at the top never fail.
+fn has_infallible_outputs(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::Compute { input, columns } => {
+            columns.iter().all(|one| never_fails(&one.value)) && has_infallible_outputs(input)
+        }
+        _ => true,
     }
 }
 
@@ -133,18 +162,6 @@ fn is_plain_join(right: &RelationalOperator) -> bool {
             is_steady() && is_plain_join(input)
         }
         other => other.free_columns().is_empty(),
-    }
-}
-
-/// Returns what is below the columns that are computed at the top; `None` if one is volatile.
-fn below_outputs(operator: &RelationalOperator) -> Option<&RelationalOperator> {
-    match operator {
-        RelationalOperator::Compute { input, columns } => {
-            let is_steady = columns.iter().all(|one| !one.value.is_volatile());
-            is_steady.then_some(())?;
-            below_outputs(input)
-        }
-        other => Some(other),
     }
 }
 

@@ -132,16 +132,29 @@ impl PairQuery {
 
     /// Whether a key of the query's own rows may fail.
     pub(super) fn has_fallible_inner_key(&self) -> bool {
+        let mut tests = self.pair_tests();
+        tests.iter_mut().filter_map(|test| self.inner_key(test)).any(|key| !never_fails(key))
+    }
+
+    /// Returns the conditions that are not about the query's own rows alone, and the test.
+    pub(super) fn pair_tests(&self) -> Vec<ScalarExpression> {
         let sides = PairSides::of(&self.root);
-        let mut conditions = self.conditions.clone();
-        self.test.iter().for_each(|test| split_conjunction(test.clone(), &mut conditions));
-        conditions.iter().any(|one| {
-            let operands = match &one.kind {
-                ScalarKind::Operator { operands, .. } => operands,
-                _ => return false,
-            };
-            sides.equal(one).is_some_and(|[_, inner]| !never_fails(&operands[inner]))
-        })
+        let pairs = self.conditions.iter().filter(|one| !sides.is_inner(one));
+        let mut tests: Vec<_> = pairs.cloned().collect();
+        self.test.iter().for_each(|test| split_conjunction(test.clone(), &mut tests));
+        tests
+    }
+
+    /// Returns the operand about the query's own rows, if a condition is an equality of keys.
+    pub(super) fn inner_key<'t>(
+        &self,
+        test: &'t mut ScalarExpression,
+    ) -> Option<&'t mut ScalarExpression> {
+        let [_, inner] = PairSides::of(&self.root).equal(test)?;
+        match &mut test.kind {
+            ScalarKind::Operator { operands, .. } => operands.get_mut(inner),
+            _ => None,
+        }
     }
 
     /// Returns what may fail of the keys about rows outside.

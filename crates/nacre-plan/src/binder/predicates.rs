@@ -2,7 +2,9 @@
 
 use nacre_functions::coercion::{common_type, find_pathway};
 use nacre_syntax::SourceRange;
-use nacre_syntax::{BetweenTest, ExpressionNode, InSource, LikeForm, LikeTest, ValueTest};
+use nacre_syntax::{
+    BetweenTest, ExpressionKind, ExpressionNode, InSource, LikeForm, LikeTest, ValueTest,
+};
 use nacre_types::SqlType;
 use nacre_types::catalog::{CastContext, TypeOid};
 
@@ -27,6 +29,24 @@ pub(super) fn negated_if(is_negated: bool, expression: ScalarExpression) -> Scal
     }
 }
 
+/// Returns the operands of AND or OR with those of a first one that is such, too: `(a and b) and c`
+/// is `a and b and c`, and has no part that is equal to a key `a and b` of groups.
+fn flattened<'n>(nodes: &'n [ExpressionNode], word: &str) -> Vec<&'n ExpressionNode> {
+    let (mut nodes, mut last_first) = (nodes, Vec::new());
+    while let [first, rest @ ..] = nodes {
+        let inner = match &first.kind {
+            ExpressionKind::And(inner) if word == "AND" => inner,
+            ExpressionKind::Or(inner) if word == "OR" => inner,
+            _ => break,
+        };
+        last_first.extend(rest.iter().rev());
+        nodes = inner;
+    }
+    last_first.extend(nodes.iter().rev());
+    last_first.reverse();
+    last_first
+}
+
 impl Binder<'_> {
     pub(super) fn bind_logic(
         &mut self,
@@ -34,6 +54,7 @@ impl Binder<'_> {
         word: &'static str,
         place: ExpressionPlace<'_>,
     ) -> Result<ScalarExpression, BindError> {
+        let nodes = flattened(nodes, word);
         let mut operands = Vec::with_capacity(nodes.len());
         for node in nodes {
             let operand = self.bind(node, place)?;

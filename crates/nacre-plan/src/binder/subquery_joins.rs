@@ -191,8 +191,10 @@ impl Binder<'_> {
             }
             SubqueryForm::Any(test) => {
                 let root = unordered(subquery.root);
-                let is_possible =
-                    query_never_fails(&root) || !is_negated && own_query_never_fails(&root);
+                let is_possible = match is_negated {
+                    true => query_never_fails(&root) && !self.has_nulls_of_open_order(&root, test),
+                    false => own_query_never_fails(&root),
+                };
                 if !is_possible || !never_fails(test) && !has_subquery(test) {
                     return Ok(Some(conjunct));
                 }
@@ -266,6 +268,10 @@ impl Binder<'_> {
             SubqueryForm::Any(test) => {
                 let (root, test) = (unordered(subquery.root.clone()), test.clone());
                 let form = SubqueryForm::Any(test.clone());
+                if self.has_nulls_of_open_order(&root, &test) {
+                    let subquery = BoundSubquery { form, root };
+                    return self.test_all_rows(subquery, is_guarded, joins, range);
+                }
                 if !never_fails(&test) || !query_never_fails(&root) {
                     let subquery = BoundSubquery { form, root };
                     return self.any_where_asked(subquery, is_guarded, joins, range);
@@ -318,7 +324,7 @@ impl Binder<'_> {
     }
 
     /// Joins a query that is a value, and returns that.
-    fn join_scalar(
+    pub(super) fn join_scalar(
         &mut self,
         root: RelationalOperator,
         column: ColumnId,
@@ -507,24 +513,10 @@ impl Binder<'_> {
         query: &PairQuery,
     ) -> Result<Vec<(RelationalOperator, Option<ScalarExpression>)>, BindError> {
         let Some(test) = &query.test else { return Ok(Vec::new()) };
-        // `x = y` is null if x or y is; each alone is a condition on one side of the join.
-        let tests: Vec<ScalarExpression> = match &test.kind {
-            ScalarKind::Operator { operands, .. } => {
-                let nullable = operands.iter().filter(|operand| self.may_be_null(operand));
-                nullable.map(|operand| is_null(operand.clone())).collect()
-            }
-            _ if self.may_be_null(test) => vec![is_unknown(test.clone())],
-            _ => Vec::new(),
-        };
+        let tests = self.null_tests(test);
         let mut copies = Vec::with_capacity(tests.len());
         for test in tests {
             let range = test.range;
-            if has_open_order(&query.root)
-                && !(has_fixed_count(&query.root) && query.is_outer(&test))
-            {
-                let what = "looking for nulls among rows that LIMIT or row numbers choose";
-                return Err(BindError::not_supported(what, range));
-            }
             // Copies of queries that are made of copies.
             if self.columns.len() > COLUMNS_MAX {
                 return Err(self.too_many_columns(range));
@@ -536,6 +528,30 @@ impl Binder<'_> {
             copies.push((copy, conjunction(conditions)));
         }
         Ok(copies)
+    }
+
+    /// Returns conditions, one of which is true where a test is null.
+    fn null_tests(&self, test: &ScalarExpression) -> Vec<ScalarExpression> {
+        match &test.kind {
+            // `x = y` is null if x or y is; each alone is a condition on one side of the join.
+            ScalarKind::Operator { operands, .. } => {
+                let nullable = operands.iter().filter(|operand| self.may_be_null(operand));
+                nullable.map(|operand| is_null(operand.clone())).collect()
+            }
+            _ if self.may_be_null(test) => vec![is_unknown(test.clone())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a test may be null for rows that LIMIT or row numbers choose: a copy of their query,
+    /// in which nulls are looked for, may have others.
+    fn has_nulls_of_open_order(&self, root: &RelationalOperator, test: &ScalarExpression) -> bool {
+        if !has_open_order(root) {
+            return false;
+        }
+        let query = PairQuery { root: root.clone(), conditions: Vec::new(), test: None };
+        let has_others = !has_fixed_count(root);
+        self.null_tests(test).iter().any(|one| has_others || !query.is_outer(one))
     }
 
     /// Whether an expression of comparisons may be null.

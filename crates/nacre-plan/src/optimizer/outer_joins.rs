@@ -7,21 +7,26 @@
 //! a left join (b left join c ...) on a.x = c.y    a left join (b join c)
 //! ```
 
+use std::cell::Cell;
+
 use super::null_logic::possible_outcomes;
 use super::places::{ColumnOrigins, PlaceRange};
 use crate::algebra::conjuncts::{before_computed, conjuncts_of};
 use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::control;
 
-/// Simplifies the outer joins of a plan.
-pub(super) fn simplify_outer_joins(root: &mut RelationalOperator) {
-    let origins = ColumnOrigins::of_plan(root);
+/// Simplifies the outer joins of a plan; returns whether there was such a join.
+pub(super) fn simplify_outer_joins(root: &mut RelationalOperator) -> bool {
+    let (origins, is_changed) = (ColumnOrigins::of_plan(root), Cell::new(false));
     let range = PlaceRange::of_plan(root);
-    OuterJoinPass { origins }.simplify(root, range, &[]);
+    let pass = OuterJoinPass { origins, is_changed };
+    pass.simplify(root, range, &[]);
+    pass.is_changed.get()
 }
 
 struct OuterJoinPass {
     origins: ColumnOrigins,
+    is_changed: Cell<bool>,
 }
 
 /// A condition that is true for all rows that are wanted, and the places that it has columns of.
@@ -72,12 +77,16 @@ impl OuterJoinPass {
             }
             RelationalOperator::Join { variant, left, right, condition } => {
                 let [left_range, right_range] = range.sides(right);
-                let is_outer = matches!(*variant, JoinVariant::Left | JoinVariant::Full);
+                let written = *variant;
+                let is_outer = matches!(written, JoinVariant::Left | JoinVariant::Full);
                 if is_outer && self.refuses_nulls(required, right_range) {
                     *variant = without_left(*variant);
                 }
                 if variant.keeps_right() && self.refuses_nulls(required, left_range) {
                     *variant = without_right(*variant);
+                }
+                if *variant != written {
+                    self.is_changed.set(true);
                 }
                 let own: Vec<_> =
                     condition.iter().flat_map(|condition| self.conditions(condition)).collect();

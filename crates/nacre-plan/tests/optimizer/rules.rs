@@ -162,6 +162,7 @@ fn outer_joins_of_which_nothing_is_read_are_left_out() {
             "(a left d on a.k = d.id)[d.x is null]",
         ),
         ("select a.x from a full join d on a.k = d.id", "(a full d on a.k = d.id)"),
+        ("select a.x from a full join d on a.k = d.id where a.x > 0", "a[a.x > 0]"),
         ("select a.x from a join d on a.k = d.id", "(a * d on a.k = d.id)"),
     ] {
         assert_eq!(text(&tables.optimized(sql)), expected, "{sql}");

@@ -7,7 +7,7 @@ use nacre_types::{ExactNumeric, SqlType, SqlValue, TypeKind};
 
 use super::super::error::{LoweringError, LoweringResult};
 use super::super::exact_arithmetic::{NumericSource, arithmetic_node};
-use super::super::exact_nodes::{checked_node, decimal_node, key_node, rounded_node};
+use super::super::exact_nodes::{checked_node, decimal_node, key_node, packed_node, rounded_node};
 use super::super::fold::fold_constant;
 use super::super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::{ExpressionLowering, LoweredExpression, common_form};
@@ -87,6 +87,7 @@ impl ExpressionLowering<'_> {
             match form {
                 ValueForm::Numeric { scale, .. } => *id = self.rescaled(side, scale)?,
                 ValueForm::Exact { .. } => *id = self.exact(side)?.id,
+                ValueForm::Packed { .. } => *id = packed_node(&mut self.graph, *id, side.form)?,
                 _ => {}
             }
         }
