@@ -553,7 +553,6 @@ fn what_is_not_certainly_the_same_is_not_supported() {
 fn windows_that_are_not_certainly_the_same_are_not_supported() {
     let (database, _) = test_database();
     for sql in [
-        "select lag(c, 1, 'x') over () from t",
         "select count(*) over (order by id rows -1 preceding) from t",
         "select count(*) over (order by id rows null::bigint preceding) from t",
         "select count(*) over (order by n range -0.5 preceding) from t",

@@ -437,7 +437,8 @@ fn names_that_nulls_take_out_of_conditions_are_grouped() {
     assert!(query("abs(v.a)").is_ok());
 }
 
-/// It answered 22012, 2026-11-28: a full join becomes one that nothing is read of.
+/// It answered 22012, 2026-11-28: a condition makes a left join of a full one, whose right side is
+/// not read.
 #[test]
 fn full_joins_with_a_condition_above_may_be_left_out() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);

@@ -48,8 +48,8 @@ pub(super) struct LoweredRelation {
     /// does not merge: it computes the column for all rows that conditions on that query alone
     /// leave.
     pub(super) unmerged_column_may_fail: bool,
-    /// Whether a window function may fail: PostgreSQL computes it for all rows that conditions on
-    /// partitions leave, whatever is joined to them or computed of them.
+    /// Whether a window function may fail. PostgreSQL computes it for all rows for which conditions
+    /// on partitions are true, before joins and computed columns.
     pub(super) window_may_fail: bool,
     /// Whether anything below may fail.
     pub(super) may_fail: bool,

@@ -103,9 +103,7 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
             text(0).is_some_and(|field| DATE_FIELDS.contains(&field))
                 && function.arguments.get(1).is_some_and(|own| moments.contains(own))
         }
-        "numeric_div" | "numeric_mod" | "mod" | "div"
-            if matches!(constants.get(1), Some(Some(SqlValue::Numeric(one))) if !one.is_zero()) =>
-        {
+        "numeric_div" | "numeric_mod" | "mod" | "div" if matches!(constants.get(1), Some(Some(SqlValue::Numeric(one))) if !one.is_zero()) => {
             true
         }
         // The least number has no opposite.

@@ -16,7 +16,7 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
 use super::pair_queries::PairQuery;
-use super::subquery_joins::{SubqueryJoins, fallible_query, unordered};
+use super::subquery_joins::{SubqueryJoins, constant, fallible_query, unordered};
 use crate::algebra::conjuncts::{conjunction, with_computed};
 use crate::algebra::{
     BoundSubquery, CaseArm, ColumnId, ColumnRenaming, ColumnSource, CommonForm, CommonQuery,
@@ -194,18 +194,15 @@ impl Binder<'_> {
         root: RelationalOperator,
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
-        let constant = |value: SqlValue, sql_type: SqlType| {
-            let kind = ScalarKind::Constant(ConstantValue(value));
-            ScalarExpression::new(kind, sql_type, range)
-        };
-        let count = Some(constant(SqlValue::BigInt(1), SqlType::BIGINT));
+        let one = ScalarKind::Constant(ConstantValue(SqlValue::BigInt(1)));
+        let count = Some(ScalarExpression::new(one, SqlType::BIGINT, range));
         let first = RelationalOperator::Limit { input: Box::new(root), count, offset: None };
         let column = self.add_query_column("exists", SqlType::BOOLEAN, range)?;
-        let value = constant(SqlValue::Boolean(true), SqlType::BOOLEAN);
+        let value = constant(SqlValue::Boolean(true), range);
         let root = with_computed(first, vec![ComputedColumn { column, value }]);
         let once = self.compute_once(root, column);
         let once = ScalarExpression::new(once, SqlType::BOOLEAN, range);
-        let otherwise = constant(SqlValue::Boolean(false), SqlType::BOOLEAN);
+        let otherwise = constant(SqlValue::Boolean(false), range);
         Ok(ScalarKind::Coalesce(vec![once, otherwise]))
     }
 
@@ -294,10 +291,8 @@ impl Binder<'_> {
             return Ok(found);
         }
         // EXISTS is never null.
-        let otherwise = ScalarKind::Constant(ConstantValue(SqlValue::Boolean(false)));
-        let parts =
-            [found, otherwise].map(|kind| ScalarExpression::new(kind, SqlType::BOOLEAN, range));
-        Ok(ScalarKind::Coalesce(parts.into()))
+        let found = ScalarExpression::new(found, SqlType::BOOLEAN, range);
+        Ok(ScalarKind::Coalesce(vec![found, constant(SqlValue::Boolean(false), range)]))
     }
 
     /// Has what may fail of keys about rows outside be computed only if the query has a row, as

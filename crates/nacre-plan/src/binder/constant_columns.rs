@@ -20,8 +20,7 @@ impl Binder<'_> {
         self.fold_noting_names(condition, decide_nulls);
     }
 
-    /// Folds an expression, and what is left of it by `decide`; notes the names that this takes
-    /// out.
+    /// Folds an expression, then calls `decide`; notes the names that both remove.
     fn fold_noting_names(
         &mut self,
         expression: &mut ScalarExpression,

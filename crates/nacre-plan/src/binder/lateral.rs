@@ -122,7 +122,7 @@ fn has_dependent_limit(operator: &RelationalOperator) -> bool {
         || operator.inputs().any(has_dependent_limit)
 }
 
-/// Returns what is below the columns that are computed at the top.
+/// Returns the input of the columns that are computed at the top.
 fn below_outputs(operator: &RelationalOperator) -> &RelationalOperator {
     match operator {
         RelationalOperator::Compute { input, .. } => below_outputs(input),

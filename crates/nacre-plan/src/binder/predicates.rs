@@ -29,8 +29,11 @@ pub(super) fn negated_if(is_negated: bool, expression: ScalarExpression) -> Scal
     }
 }
 
-/// Returns the operands of AND or OR with those of a first one that is such, too: `(a and b) and c`
-/// is `a and b and c`, and has no part that is equal to a key `a and b` of groups.
+/// Returns the operands of AND or OR; a first operand of the same kind is replaced by its own.
+///
+/// ```text
+/// (a and b) and c     a and b and c, of which no part is the grouping key `a and b`
+/// ```
 fn flattened<'n>(nodes: &'n [ExpressionNode], word: &str) -> Vec<&'n ExpressionNode> {
     let (mut nodes, mut last_first) = (nodes, Vec::new());
     while let [first, rest @ ..] = nodes {

@@ -730,7 +730,8 @@ pub(super) fn unordered(root: RelationalOperator) -> RelationalOperator {
     }
 }
 
-fn constant(value: SqlValue, range: SourceRange) -> ScalarExpression {
+/// Returns a boolean constant.
+pub(super) fn constant(value: SqlValue, range: SourceRange) -> ScalarExpression {
     let kind = ScalarKind::Constant(ConstantValue(value));
     ScalarExpression::new(kind, SqlType::BOOLEAN, range)
 }

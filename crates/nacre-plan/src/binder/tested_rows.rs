@@ -8,8 +8,8 @@
 //! ```
 //!
 //! # Invariants
-//! 1. What fails for a row behind the one that decides is an error, too; PostgreSQL may stop before,
-//!    as its plan orders the rows.
+//! 1. An error of any row is one of the test. PostgreSQL stops at the row that decides, which
+//!    depends on the order of rows in its plan.
 
 use nacre_functions::catalog::functions_named;
 use nacre_syntax::SourceRange;
@@ -18,11 +18,11 @@ use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
 use super::called_queries::require_values_of_rows;
-use super::subquery_joins::{SubqueryJoins, fallible_query};
+use super::subquery_joins::{SubqueryJoins, constant, fallible_query};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    AggregateColumn, BoundAggregate, BoundSubquery, CaseArm, ComputedColumn, ConstantValue,
-    RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
+    AggregateColumn, BoundAggregate, BoundSubquery, CaseArm, ComputedColumn, RelationalOperator,
+    ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 use crate::error::BindError;
 
@@ -40,7 +40,6 @@ impl Binder<'_> {
     ) -> Result<ScalarKind, BindError> {
         let BoundSubquery { form, root } = subquery;
         let boolean = |kind| ScalarExpression::new(kind, SqlType::BOOLEAN, range);
-        let constant = |value| boolean(ScalarKind::Constant(ConstantValue(value)));
         let test = match form {
             SubqueryForm::Any(test) => Some(test),
             SubqueryForm::Exists | SubqueryForm::Scalar(_) => None,
@@ -51,7 +50,7 @@ impl Binder<'_> {
             return Err(fallible_query(range));
         }
         let truth = SqlValue::Boolean(true);
-        let mut tests = vec![test.clone().unwrap_or_else(|| constant(truth.clone()))];
+        let mut tests = vec![test.clone().unwrap_or_else(|| constant(truth.clone(), range))];
         tests.extend(test.map(|test| {
             let (operand, value) = (Box::new(test), TruthValue::Unknown);
             boolean(ScalarKind::IsTruth { operand, value })
@@ -60,12 +59,12 @@ impl Binder<'_> {
         for (test, result) in tests.into_iter().zip([truth, SqlValue::Null]) {
             let aggregate = self.any_is_true(test, range)?;
             let condition = boolean(ScalarKind::Column(aggregate.column));
-            arms.push(CaseArm { condition, result: constant(result) });
+            arms.push(CaseArm { condition, result: constant(result, range) });
             aggregates.push(aggregate);
         }
         let (input, keys) = (Box::new(root), Vec::new());
         let tested = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true };
-        let otherwise = Some(Box::new(constant(SqlValue::Boolean(false))));
+        let otherwise = Some(Box::new(constant(SqlValue::Boolean(false), range)));
         let value = boolean(ScalarKind::Case { arms, otherwise });
         let column = self.add_query_column("value", SqlType::BOOLEAN, range)?;
         let root = with_computed(tested, vec![ComputedColumn { column, value }]);

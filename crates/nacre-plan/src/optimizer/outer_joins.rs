@@ -77,17 +77,7 @@ impl OuterJoinPass {
             }
             RelationalOperator::Join { variant, left, right, condition } => {
                 let [left_range, right_range] = range.sides(right);
-                let written = *variant;
-                let is_outer = matches!(written, JoinVariant::Left | JoinVariant::Full);
-                if is_outer && self.refuses_nulls(required, right_range) {
-                    *variant = without_left(*variant);
-                }
-                if variant.keeps_right() && self.refuses_nulls(required, left_range) {
-                    *variant = without_right(*variant);
-                }
-                if *variant != written {
-                    self.is_changed.set(true);
-                }
+                self.simplify_join(variant, [left_range, right_range], required);
                 let own: Vec<_> =
                     condition.iter().flat_map(|condition| self.conditions(condition)).collect();
                 let below = |is_kept: bool, is_filled: bool, side: PlaceRange| {
@@ -109,6 +99,26 @@ impl OuterJoinPass {
                     self.simplify(input, range, &[]);
                 }
             }
+        }
+    }
+
+    /// Has a join keep no rows that the `required` conditions refuse.
+    fn simplify_join(
+        &self,
+        variant: &mut JoinVariant,
+        [left, right]: [PlaceRange; 2],
+        required: &[RequiredCondition<'_>],
+    ) {
+        let written = *variant;
+        let is_outer = matches!(written, JoinVariant::Left | JoinVariant::Full);
+        if is_outer && self.refuses_nulls(required, right) {
+            *variant = without_left(*variant);
+        }
+        if variant.keeps_right() && self.refuses_nulls(required, left) {
+            *variant = without_right(*variant);
+        }
+        if *variant != written {
+            self.is_changed.set(true);
         }
     }
 

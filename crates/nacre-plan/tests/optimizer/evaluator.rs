@@ -419,7 +419,8 @@ fn aggregate(
     Ok(match one.call.function.name {
         "count" => Some(values.len() as i64),
         "min" => values.iter().min().copied(),
-        "max" => values.iter().max().copied(),
+        // False is 0.
+        "max" | "bool_or" => values.iter().max().copied(),
         "sum" => (!values.is_empty()).then(|| values.iter().sum()),
         other => panic!("{other} is not evaluated"),
     })
