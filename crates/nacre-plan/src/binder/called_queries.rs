@@ -266,6 +266,20 @@ impl Binder<'_> {
         self.join_test(form, root, joins, range)
     }
 
+    /// Has the rows of a query be computed once, and a test of each where an expression asks.
+    pub(super) fn test_shared_rows(
+        &mut self,
+        rows: RelationalOperator,
+        test: ScalarExpression,
+        is_guarded: bool,
+        joins: &mut SubqueryJoins,
+        range: SourceRange,
+    ) -> Result<ScalarKind, BindError> {
+        let (root, test) = self.share_rows(rows, test, range)?;
+        let subquery = BoundSubquery { form: SubqueryForm::Any(test), root };
+        self.any_where_asked(subquery, is_guarded, joins, range)
+    }
+
     /// Has the rows of a query and their keys be computed once, as PostgreSQL does for its hash
     /// table, and be looked into where an expression asks.
     fn look_into_rows(
@@ -284,9 +298,7 @@ impl Binder<'_> {
         }
         let rows = with_computed(query.own_rows(), computed);
         let test = conjunction(tests).ok_or_else(|| fallible_query(range))?;
-        let (root, test) = self.share_rows(rows, test, range)?;
-        let subquery = BoundSubquery { form: SubqueryForm::Any(test), root };
-        let found = self.any_where_asked(subquery, is_guarded, joins, range)?;
+        let found = self.test_shared_rows(rows, test, is_guarded, joins, range)?;
         if query.test.is_some() {
             return Ok(found);
         }

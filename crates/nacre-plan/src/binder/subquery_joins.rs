@@ -269,6 +269,9 @@ impl Binder<'_> {
                 let (root, test) = (unordered(subquery.root.clone()), test.clone());
                 let form = SubqueryForm::Any(test.clone());
                 if self.has_nulls_of_open_order(&root, &test) {
+                    if root.free_columns().is_empty() {
+                        return self.test_shared_rows(root, test, is_guarded, joins, range);
+                    }
                     let subquery = BoundSubquery { form, root };
                     return self.test_all_rows(subquery, is_guarded, joins, range);
                 }
