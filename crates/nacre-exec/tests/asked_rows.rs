@@ -397,6 +397,27 @@ const TESTED: &[&str] = &[
      join t on q.id = t.id where q.s > 1",
 ];
 
+/// Queries within aggregates that have FILTER.
+const FILTERED: &[&str] = &[
+    "select sum((select u.a from t u where u.id = t.id)) filter (where t.id < 50) from t",
+    "select k, max((select 100 / (u.id - 7) from t u where u.id = t.id)) filter (where t.id <> 7) \
+     from t group by k",
+    "select k, max((select 100 / (u.id - 7) from t u where u.id = t.id)) filter (where t.id < 9) \
+     from t group by k",
+    "select max((select u.id from t u where u.k = t.k)) filter (where t.id < 0) from t",
+    "select max((select u.id from t u where u.k = t.k)) filter (where t.id < 9) from t",
+    "select string_agg(id::text, ',' order by (select u.a from t u where u.id = t.id), id) filter \
+     (where id < 30) from t",
+    "select count(*) filter (where exists (select from t u where u.a = t.k)), count((select 1 \
+     where t.a > 3)) filter (where exists (select from t u where u.a = t.k)) from t",
+    "select id, sum((select u.a from t u where u.id = t.id)) filter (where t.id < 50) over \
+     (partition by k) from t",
+    "select id, count((select 1 / (u.id - 7) from t u where u.id = t.id)) filter (where t.id > 7) \
+     over (order by id) from t",
+    "select count(distinct t.a in (select u.k from t u where u.id < t.id)) filter (where t.id > \
+     90) from t",
+];
+
 /// Characters of several lengths in one column.
 const CHARACTERS: &[&str] = &[
     "select c, x || '|', octet_length(x), x = 'ab', x < 'b' from (values (1, 'ab'::char(2)), (2, \
@@ -441,6 +462,7 @@ fn answers_are_those_of_postgresql() {
         CORRELATED,
         LATERAL,
         TESTED,
+        FILTERED,
         CHARACTERS,
     ]
     .concat();

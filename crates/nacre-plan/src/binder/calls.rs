@@ -17,7 +17,7 @@ use super::expressions::ExpressionPlace;
 use super::named_arguments::default_of;
 use super::scope::OuterScope;
 use super::set_functions::is_known_set;
-use super::subquery_joins::has_subquery;
+use super::subquery_joins::{behind, has_subquery};
 use crate::algebra::{
     AggregateColumn, BoundAggregate, BoundSortKey, ColumnId, ConstantValue, ScalarExpression,
     ScalarKind,
@@ -48,6 +48,32 @@ pub(super) struct OrderedCall {
     pub(super) is_distinct: bool,
     /// How many columns had been named in front of it.
     pub(super) named_before: usize,
+}
+
+/// Has what an aggregate's FILTER leaves out ask for no value of queries: these are joined to all
+/// rows, or run where they are asked for.
+///
+/// ```text
+/// max((q)) filter (where a > 1)      max(case when a > 1 then (q) end) filter (where a > 1)
+/// ```
+///
+/// # Errors
+/// 0A000 for a volatile condition, which would be evaluated twice.
+pub(super) fn ask_behind<'e>(
+    filter: Option<&ScalarExpression>,
+    values: impl Iterator<Item = &'e mut ScalarExpression>,
+    range: SourceRange,
+) -> Result<(), BindError> {
+    let Some(filter) = filter else { return Ok(()) };
+    for value in values.filter(|value| has_subquery(value)) {
+        if filter.is_volatile() {
+            let what = "subqueries in aggregates with a volatile FILTER";
+            return Err(BindError::not_supported(what, range));
+        }
+        let guarded = behind(value.clone(), Some(filter.clone()));
+        *value = guarded;
+    }
+    Ok(())
 }
 
 impl Binder<'_> {
@@ -293,12 +319,11 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let filter = self.bind_call_filter(call, place)?;
-        let OrderedCall { chosen, order_by, is_distinct, named_before } = ordered;
-        let ChosenFunction { entry: function, arguments, result } = chosen;
+        let OrderedCall { chosen, mut order_by, is_distinct, named_before } = ordered;
+        let ChosenFunction { entry: function, mut arguments, result } = chosen;
+        let keys = order_by.iter_mut().map(|key| &mut key.value);
+        ask_behind(filter.as_ref(), arguments.iter_mut().chain(keys), range)?;
         let keys = || order_by.iter().map(|key| &key.value);
-        if filter.is_some() && arguments.iter().chain(keys()).any(has_subquery) {
-            return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
-        }
         // Also columns that only unread outputs of subqueries in the arguments have.
         let mut columns: HashSet<ColumnId> =
             self.named_columns[named_before..].iter().copied().collect();

@@ -668,7 +668,10 @@ fn is_gate(condition: &ScalarExpression) -> bool {
 }
 
 /// Returns a condition that is computed where another one is true.
-fn behind(condition: ScalarExpression, first: Option<ScalarExpression>) -> ScalarExpression {
+pub(super) fn behind(
+    condition: ScalarExpression,
+    first: Option<ScalarExpression>,
+) -> ScalarExpression {
     let Some(first) = first else { return condition };
     let (sql_type, range) = (condition.sql_type, condition.range);
     let arms = vec![CaseArm { condition: first, result: condition }];

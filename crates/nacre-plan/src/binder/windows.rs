@@ -17,11 +17,10 @@ use nacre_syntax::{
 };
 
 use super::Binder;
-use super::calls::{ChosenFunction, without_star};
+use super::calls::{ChosenFunction, ask_behind, without_star};
 use super::expressions::{ExpressionPlace, WindowAllowance};
 use super::ordering::{is_descending, require_operator};
 use super::scope::Scope;
-use super::subquery_joins::has_subquery;
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     BoundSortKey, BoundWindowCall, BoundWindowFrame, ColumnId, ComputedColumn, RelationalOperator,
@@ -127,7 +126,7 @@ impl Binder<'_> {
         place: ExpressionPlace<'_>,
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
-        let ChosenFunction { entry: function, arguments, result } = chosen;
+        let ChosenFunction { entry: function, mut arguments, result } = chosen;
         require_window_form(call, function.name, function.kind, range)?;
         let is_aggregate = function.kind != FunctionKind::Window;
         if is_aggregate && arguments.is_empty() && call.arguments != CallArguments::Star {
@@ -147,9 +146,7 @@ impl Binder<'_> {
             }
         }
         let window = self.note_window(call)?;
-        if filter.is_some() && arguments.iter().any(has_subquery) {
-            return Err(BindError::not_supported("subqueries in aggregates with FILTER", range));
-        }
+        ask_behind(filter.as_ref(), arguments.iter_mut(), range)?;
         let call = Box::new(BoundWindowCall { function, arguments, filter, result });
         Ok(ScalarExpression::new(ScalarKind::Window { call, window }, result, range))
     }
