@@ -397,6 +397,21 @@ const TESTED: &[&str] = &[
      join t on q.id = t.id where q.s > 1",
 ];
 
+/// Conditions without columns on values of queries.
+const GATES: &[&str] = &[
+    "select count(*) from t a left join t b on (select true from t where id = 1) where a.id < 9",
+    "select count(*), count(b.id) from t a left join t b on (select false from t where id = 1)",
+    "select count(*), count(b.id) from t a left join t b on a.id = b.id and (select false from t \
+     where id = 1)",
+    "select count(*), count(b.id) from t a full join t b on a.id = b.id and (select false from t \
+     where id = 1)",
+    "select count(*), count(b.id) from t a join t b on a.id = b.id and (select true from t where \
+     id = 1)",
+    "select count(*) from t having (select true from t where id = 1)",
+    "select count(*), count(b.id) from t a left join t b on a.id = b.id and (select true from t)",
+    "select count(*) from (select * from t where false) a left join t b on (select true from t)",
+];
+
 /// Queries within aggregates that have FILTER.
 const FILTERED: &[&str] = &[
     "select sum((select u.a from t u where u.id = t.id)) filter (where t.id < 50) from t",
@@ -462,6 +477,7 @@ fn answers_are_those_of_postgresql() {
         CORRELATED,
         LATERAL,
         TESTED,
+        GATES,
         FILTERED,
         CHARACTERS,
     ]

@@ -25,7 +25,8 @@ use crate::value::ScalarValue;
 /// Most bytes of a constant: longer ones are computed by the other engine, at execution.
 pub(super) const CONSTANT_BYTES_MAX: u64 = 1 << 20;
 
-/// Returns the conditions that have columns or are volatile; `None` if another one is not true.
+/// Returns the conditions that have columns, are volatile or ask for a value that is computed once;
+/// `None` if another one is not true.
 ///
 /// # Errors
 /// Those of conditions without columns; if there are no rows, of other constants, too.
@@ -38,11 +39,8 @@ pub(super) fn without_constants<'e>(
         LoweringError::check_stopped()?;
         let mut columns = Vec::new();
         collect_columns(condition, &mut columns);
-        if !columns.is_empty() || condition.is_volatile() || !has_rows && has_once(condition) {
+        if !columns.is_empty() || condition.is_volatile() || has_once(condition) {
             kept.push(*condition);
-        } else if has_once(condition) {
-            // PostgreSQL evaluates it also if there are no rows.
-            return Err(LoweringError::not_supported("conditions on values of queries alone"));
         } else {
             match decide(condition)? {
                 ScalarValue::Bool(true) => {}
