@@ -84,7 +84,9 @@ pub(crate) fn excuse(
         AnswerDifference::Rows if has_other_rows(&text, answers.theirs, session) => {
             Some("PostgreSQL has other rows with another plan")
         }
-        AnswerDifference::Rows if depends_on_order(query, answers.theirs, session) => {
+        AnswerDifference::Rows | AnswerDifference::Order
+            if depends_on_order(query, kind, answers, session) =>
+        {
             Some("PostgreSQL has other rows if it reads a table in another order")
         }
         AnswerDifference::Rows | AnswerDifference::Order if has_constant_key(&text, session) => {
@@ -224,8 +226,15 @@ fn has_other_rows(sql: &str, rows: &QueryAnswer, session: &mut PostgresSession) 
     })
 }
 
-/// Whether PostgreSQL has other rows if it reads tables backwards, as sums of floats may be.
-fn depends_on_order(query: &QueryTree, rows: &QueryAnswer, session: &mut PostgresSession) -> bool {
+/// Whether PostgreSQL has other rows, or another order of rows, if it reads tables backwards, as
+/// sums of floats may be.
+fn depends_on_order(
+    query: &QueryTree,
+    kind: AnswerDifference,
+    answers: &AnswerPair<'_>,
+    session: &mut PostgresSession,
+) -> bool {
+    let order = if kind == AnswerDifference::Rows { RowOrder::None } else { answers.order };
     let mut items = Vec::new();
     visit(query, &mut |part| items.extend(NamedItem::of(part)));
     items.iter().any(|NamedItem { alias, text }| {
@@ -234,7 +243,7 @@ fn depends_on_order(query: &QueryTree, rows: &QueryAnswer, session: &mut Postgre
         };
         let backwards = format!("(select * from {table} order by id desc) {rest}");
         let sql = query.text().replace(text, &backwards);
-        difference(&session.answer(&sql), rows, RowOrder::None) == Some(AnswerDifference::Rows)
+        difference(&session.answer(&sql), answers.theirs, order) == Some(kind)
     })
 }
 
