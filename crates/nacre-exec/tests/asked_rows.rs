@@ -379,6 +379,9 @@ const TESTED: &[&str] = &[
      u.a)",
     "select id, exists (select from t u where u.id + 1 = t.id) from t",
     "select id, t.id in (select u.id * 3 + 1 from t u) from t",
+    "select id, (k, id) not in (select b.k, b.id / 5 from t b where b.a <> t.a) from t",
+    "select q.x, t.id from t left join (select id / 5 as x, a from t) q on q.a = t.k and q.x > 3",
+    "select x from (select id % 7 as x, a from t) q where a > 3 and 10 / (x + 1) > 2",
     "select id, t.id + 1 in (select u.id * 3 + 1 from t u where u.k > 2) from t",
     "select id, t.id not in (select nullif(u.id, 3) * 3 from t u where u.k > 2) from t",
     "select id, exists (select sum(10 / (u.id + 1)) from t u where u.id > t.id group by u.k \

@@ -422,7 +422,11 @@ impl<'c> ExpressionLowering<'c> {
                 let limit = integer_limit(operator.result).ok_or_else(|| {
                     LoweringError::contradiction(format!("operator {}", operator.oid))
                 })?;
-                self.arithmetic(op, left.id, right.id, limit, ValueForm::Integer)
+                let is_quotient = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Remainder);
+                self.may_fail |= !is_quotient || call_may_fail(operator.function, operands)?;
+                let (left, right) = (left.id, right.id);
+                let node = ExpressionNode::IntArithmetic { op, left, right, limit };
+                self.of_form(node, ValueForm::Integer)
             }
             (OperatorMeaning::NumericArithmetic(op), &[left, right]) => {
                 let is_wide = !operand_may_fail && (self.is_wide(left) || self.is_wide(right));

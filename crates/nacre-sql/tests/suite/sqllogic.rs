@@ -90,6 +90,6 @@ fn files_below_tests_sql_pass() {
     }
     let (nacre, datafusion) = taken;
     println!("queries of Nacre's own engine: {nacre}, of DataFusion: {datafusion}");
-    assert!(nacre >= NACRE_QUERIES_MIN, "only {nacre} queries ran in Nacre's own engine");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(nacre >= NACRE_QUERIES_MIN, "only {nacre} queries ran in Nacre's own engine");
 }
