@@ -434,6 +434,8 @@ fn names_that_nulls_take_out_of_conditions_are_grouped() {
     };
     let ungrouped = "subquery uses ungrouped column \"v.id\" from outer query";
     assert_eq!(query("abs(v.id)").unwrap_err(), ungrouped);
+    let deep = "null + (select max(w.a) from (select v.id as a from t) w)";
+    assert_eq!(query(&format!("({deep})")).unwrap_err(), ungrouped);
     assert!(query("abs(v.a)").is_ok());
 }
 

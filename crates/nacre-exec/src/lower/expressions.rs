@@ -369,6 +369,18 @@ impl<'c> ExpressionLowering<'c> {
         Ok(self.graph.add(ExpressionNode::Constant(ScalarValue::Bool(value)))?)
     }
 
+    fn integer_arithmetic(
+        &mut self,
+        op: ArithmeticOp,
+        operator: &OperatorEntry,
+        [left, right]: [ExpressionId; 2],
+    ) -> LoweringResult<LoweredExpression> {
+        let limit = integer_limit(operator.result)
+            .ok_or_else(|| LoweringError::contradiction(format!("operator {}", operator.oid)))?;
+        let node = ExpressionNode::IntArithmetic { op, left, right, limit };
+        self.of_form(node, ValueForm::Integer)
+    }
+
     /// Adds what may fail.
     fn arithmetic(
         &mut self,
@@ -419,14 +431,9 @@ impl<'c> ExpressionLowering<'c> {
         match (meaning, &lowered?[..]) {
             (OperatorMeaning::Compare(op), &[left, right]) => self.compare(op, left, right),
             (OperatorMeaning::IntegerArithmetic(op), &[left, right]) => {
-                let limit = integer_limit(operator.result).ok_or_else(|| {
-                    LoweringError::contradiction(format!("operator {}", operator.oid))
-                })?;
                 let is_quotient = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Remainder);
                 self.may_fail |= !is_quotient || call_may_fail(operator.function, operands)?;
-                let (left, right) = (left.id, right.id);
-                let node = ExpressionNode::IntArithmetic { op, left, right, limit };
-                self.of_form(node, ValueForm::Integer)
+                self.integer_arithmetic(op, operator, [left.id, right.id])
             }
             (OperatorMeaning::NumericArithmetic(op), &[left, right]) => {
                 let is_wide = !operand_may_fail && (self.is_wide(left) || self.is_wide(right));

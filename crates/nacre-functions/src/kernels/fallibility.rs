@@ -83,6 +83,10 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
         Some(Some(SqlValue::Text(text))) => Some(text.as_str()),
         _ => None,
     };
+    let is_divisor = |index: usize| match constants.get(index) {
+        Some(Some(SqlValue::Numeric(value))) => !value.is_zero(),
+        _ => false,
+    };
     let whole = |index: usize| match constants.get(index) {
         Some(Some(SqlValue::SmallInt(value))) => Some(i64::from(*value)),
         Some(Some(SqlValue::Integer(value))) => Some(i64::from(*value)),
@@ -103,9 +107,7 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
             text(0).is_some_and(|field| DATE_FIELDS.contains(&field))
                 && function.arguments.get(1).is_some_and(|own| moments.contains(own))
         }
-        "numeric_div" | "numeric_mod" | "mod" | "div" if matches!(constants.get(1), Some(Some(SqlValue::Numeric(one))) if !one.is_zero()) => {
-            true
-        }
+        "numeric_div" | "numeric_mod" | "mod" | "div" if is_divisor(1) => true,
         // The least number has no opposite.
         name if QUOTIENTS.contains(&name) => whole(1).is_some_and(|one| one != 0 && one != -1),
         name if REMAINDERS.contains(&name) => whole(1).is_some_and(|one| one != 0),

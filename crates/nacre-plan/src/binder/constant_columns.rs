@@ -88,8 +88,15 @@ impl Binder<'_> {
 }
 
 fn collect_names(expression: &ScalarExpression, into: &mut Vec<(SourceRange, ColumnId)>) {
-    if let ScalarKind::Column(column) = expression.kind {
-        into.push((expression.range, column));
+    match &expression.kind {
+        ScalarKind::Column(column) => into.push((expression.range, *column)),
+        ScalarKind::Subquery(subquery) => collect_names_of_query(&subquery.root, into),
+        _ => {}
     }
     expression.children().for_each(|child| collect_names(child, into));
+}
+
+fn collect_names_of_query(operator: &RelationalOperator, into: &mut Vec<(SourceRange, ColumnId)>) {
+    operator.expressions().into_iter().for_each(|one| collect_names(one, into));
+    operator.inputs().for_each(|input| collect_names_of_query(input, into));
 }
