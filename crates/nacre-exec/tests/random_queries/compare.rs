@@ -149,11 +149,28 @@ fn is_same(ours: &AnswerRows, theirs: &AnswerRows) -> bool {
 
 /// Whether two texts are floats that are nearly equal: sums depend on the order of rows.
 fn is_close(ours: &str, theirs: &str) -> bool {
-    let has_float_form = |text: &str| text.contains('e') || text.len() >= 15;
+    let has_exponent = ours.contains('e') || theirs.contains('e');
+    let is_long = |text: &str| text.len() >= 15;
+    // Values of `real` have nine digits.
+    let has_few_digits = |text: &str| {
+        let digits = text.split('e').next().unwrap_or_default();
+        digits.bytes().filter(u8::is_ascii_digit).count() <= 9
+    };
+    let is_real = has_exponent && has_few_digits(ours) && has_few_digits(theirs);
+    let tolerance = if is_real { 1e-6 } else { 1e-12 };
     match (ours.parse::<f64>(), theirs.parse::<f64>()) {
-        (Ok(our), Ok(their)) if has_float_form(ours) || has_float_form(theirs) => {
-            (our - their).abs() <= 1e-12 * our.abs().max(their.abs())
+        (Ok(our), Ok(their)) if has_exponent || is_long(ours) || is_long(theirs) => {
+            (our - their).abs() <= tolerance * our.abs().max(their.abs())
         }
         _ => false,
     }
+}
+
+#[test]
+fn last_digits_of_floats_are_not_compared() {
+    assert!(is_close("-1.2000001e+25", "-1.2e+25"));
+    assert!(!is_close("-1.20001e+25", "-1.2e+25"));
+    assert!(!is_close("1.2000001", "1.2"));
+    assert!(is_close("0.30000000000000004", "0.3"));
+    assert!(!is_close("1.20000010000001e+25", "1.2e+25"));
 }
