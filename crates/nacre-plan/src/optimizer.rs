@@ -1,10 +1,11 @@
 //! Makes a plan with joins or set operations cheaper: the same outputs and the same bag of rows, by
-//! passes in a fixed order, each run once.
+//! passes in a fixed order, each run once but for the first part of pass 0.
 //!
 //! 0. [`unread_parts`] leaves out outer joins and rows of groups that nothing is read of;
 //!    [`merging`] computes columns that may fail for fewer rows.
 //! 1. [`unnesting`] makes dependent joins independent.
-//! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up.
+//! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up;
+//!    then [`unread_parts`] looks at those that are left.
 //! 3. [`factoring`] takes what all branches of an OR share out of it.
 //! 4. [`derivation`] adds conditions that follow from equalities, and from the branches of an OR.
 //! 5. [`placement`] moves conditions down to the relations that they are about.

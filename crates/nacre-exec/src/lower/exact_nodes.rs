@@ -146,6 +146,19 @@ pub(super) fn form_key_node(
     }
 }
 
+/// As [`form_key_node`], for packed values and for characters that are compared with such.
+pub(super) fn packed_key_node(
+    graph: &mut ExpressionGraph,
+    input: ExpressionId,
+    form: ValueForm,
+) -> LoweringResult<ExpressionId> {
+    if let ValueForm::Packed { .. } = form {
+        return form_key_node(graph, input, form);
+    }
+    let packed = packed_node(graph, input, form)?;
+    form_key_node(graph, packed, ValueForm::Packed { has_keys: true })
+}
+
 /// Adds what is equal, and in order, as the numerics of `input` are.
 pub(super) fn key_node(
     graph: &mut ExpressionGraph,

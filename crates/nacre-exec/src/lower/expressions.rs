@@ -32,7 +32,7 @@ use super::called::{KnownCall, find_call};
 use super::columns::{ColumnPlace, ColumnPlaces};
 use super::date_field::{EXTRACT_FROM_DATE, WholeField};
 use super::error::{LoweringError, LoweringResult};
-use super::exact_nodes::{decimal_node, form_key_node, key_node, packed_node, rounded_node};
+use super::exact_nodes::{decimal_node, key_node, packed_key_node, rounded_node};
 use super::fold::fold_constant;
 use super::form::{DECIMAL_DIGITS_MAX, ValueForm};
 use super::like::{LikePattern, like_operator};
@@ -491,8 +491,8 @@ impl<'c> ExpressionLowering<'c> {
             (Form::Timestamp, Form::Date) => return self.compare_days(op.flipped(), right, left),
             (Form::Padded { .. }, Form::Padded { .. }) => (left.id, right.id),
             (Form::Packed { .. }, _) | (_, Form::Packed { .. }) => {
-                let own = packed_key_node(&mut self.graph, left)?;
-                (own, packed_key_node(&mut self.graph, right)?)
+                let own = packed_key_node(&mut self.graph, left.id, left.form)?;
+                (own, packed_key_node(&mut self.graph, right.id, right.form)?)
             }
             (one, other) if one == other => (left.id, right.id),
             _ => return Err(LoweringError::contradiction("a comparison of different types")),
@@ -939,24 +939,12 @@ pub(super) fn equal_forms(
         (Form::Padded { .. }, Form::Padded { .. }) => Some((own.id, other.id)),
         (Form::Packed { .. }, Form::Packed { .. } | Form::Padded { .. })
         | (Form::Padded { .. }, Form::Packed { .. }) => {
-            let key = packed_key_node(&mut left.graph, own)?;
-            Some((key, packed_key_node(&mut right.graph, other)?))
+            let key = packed_key_node(&mut left.graph, own.id, own.form)?;
+            Some((key, packed_key_node(&mut right.graph, other.id, other.form)?))
         }
         (one, other_form) if one == other_form => Some((own.id, other.id)),
         _ => None,
     })
-}
-
-/// Adds what packed values, or characters that are compared with such, are compared by.
-fn packed_key_node(
-    graph: &mut ExpressionGraph,
-    value: LoweredExpression,
-) -> LoweringResult<ExpressionId> {
-    if let ValueForm::Packed { .. } = value.form {
-        return form_key_node(graph, value.id, value.form);
-    }
-    let packed = packed_node(graph, value.id, value.form)?;
-    form_key_node(graph, packed, ValueForm::Packed { has_keys: true })
 }
 
 /// Returns the form of values that are one or the other.

@@ -28,7 +28,8 @@
 //! 8. We fail, and PostgreSQL, too, for such a part of a query with windows: it computes arguments
 //!    of windows for the rows that a frame asks for.
 //!    PostgreSQL fails for a key of a window that no value is read of, and so do we apart.
-//! 9. It has other rows with another plan: they are not determined.
+//! 9. It has other rows with another plan, or if it reads a table backwards: they are not
+//!    determined.
 //!    It does not replace a key of grouping sets by null whose value it knows when it plans.
 //!    Two windows may have rows that are equal in all keys in different orders.
 //! 10. The query shows it once it is written otherwise ([`super::rewriting`]).

@@ -290,7 +290,7 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarKind, BindError> {
         let (mut tests, mut computed) = (query.pair_tests(), Vec::new());
-        for key in tests.iter_mut().filter_map(|test| query.inner_key(test)) {
+        for key in query.inner_keys(&mut tests) {
             let (sql_type, range) = (key.sql_type, key.range);
             let column = self.add_query_column("key", sql_type, range)?;
             let own = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);

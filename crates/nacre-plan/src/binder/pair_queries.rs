@@ -133,7 +133,7 @@ impl PairQuery {
     /// Whether a key of the query's own rows may fail.
     pub(super) fn has_fallible_inner_key(&self) -> bool {
         let mut tests = self.pair_tests();
-        tests.iter_mut().filter_map(|test| self.inner_key(test)).any(|key| !never_fails(key))
+        self.inner_keys(&mut tests).into_iter().any(|key| !never_fails(key))
     }
 
     /// Returns the conditions that are not about the query's own rows alone, and the test.
@@ -145,16 +145,20 @@ impl PairQuery {
         tests
     }
 
-    /// Returns the operand about the query's own rows, if a condition is an equality of keys.
-    pub(super) fn inner_key<'t>(
+    /// Returns the operands about the query's own rows of those tests that are equalities of keys.
+    pub(super) fn inner_keys<'t>(
         &self,
-        test: &'t mut ScalarExpression,
-    ) -> Option<&'t mut ScalarExpression> {
-        let [_, inner] = PairSides::of(&self.root).equal(test)?;
-        match &mut test.kind {
-            ScalarKind::Operator { operands, .. } => operands.get_mut(inner),
-            _ => None,
-        }
+        tests: &'t mut [ScalarExpression],
+    ) -> Vec<&'t mut ScalarExpression> {
+        let sides = PairSides::of(&self.root);
+        let key = |test: &'t mut ScalarExpression| {
+            let [_, inner] = sides.equal(test)?;
+            match &mut test.kind {
+                ScalarKind::Operator { operands, .. } => operands.get_mut(inner),
+                _ => None,
+            }
+        };
+        tests.iter_mut().filter_map(key).collect()
     }
 
     /// Returns what may fail of the keys about rows outside.

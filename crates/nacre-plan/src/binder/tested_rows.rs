@@ -2,7 +2,7 @@
 //! after the other.
 //!
 //! ```text
-//! exists (q)       coalesce(bool_or(true), false) of q
+//! exists (q)       case when bool_or(true) then true else false end of q
 //! x in (q)         case when bool_or(x = y) then true when bool_or(x = y is null) then null
 //!                  else false end of q
 //! ```

@@ -178,8 +178,8 @@ impl PlacementPass {
         }
     }
 
-    /// Splits the conjuncts of a filter: those that pass, followed by the pending ones, and the
-    /// others.
+    /// Splits the conjuncts of a filter. Returns the conditions that move down, its own before the
+    /// pending ones, and the conjuncts of the filter that stay.
     fn with_own(
         &self,
         condition: ScalarExpression,
@@ -194,8 +194,8 @@ impl PlacementPass {
         (moved, kept)
     }
 
-    /// Returns the conditions that pass, as they are below computed columns, and those that stay
-    /// above.
+    /// Splits conditions above computed columns. Returns those that move down, with the columns'
+    /// expressions in their place, and those that stay above.
     fn through_compute(
         &self,
         pending: Vec<PendingCondition>,
