@@ -76,7 +76,7 @@ fn table(store: &Store, name: &str, rows: i64, key: impl Fn(i64) -> i64) -> Arc<
 fn plan(kind: PairingKind, probe: &Arc<Table>, build: &Arc<Table>) -> PhysicalPlan {
     let scan = |table: &Arc<Table>| {
         let (snapshot, columns, predicates) = (table.snapshot(), vec![0, 1], Vec::new());
-        PlanNode::Scan(ScanNode { snapshot, columns, predicates, sample: None })
+        PlanNode::Scan(ScanNode { snapshot, columns, has_row_ids: false, predicates, sample: None })
     };
     let join = JoinNode {
         kind,

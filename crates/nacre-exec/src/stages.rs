@@ -306,6 +306,7 @@ fn open_scan(
         counters,
     )?
     .with_vector_rows(context.vector_rows)
+    .with_row_ids(scan.has_row_ids)
     .deferring(stages.deferred.outputs(scan))
     .sampled(scan.sample.as_ref())?;
     let (infos, columns) = (prepared.slots(), prepared.output_slots());

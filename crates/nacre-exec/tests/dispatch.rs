@@ -159,7 +159,7 @@ fn operators_beyond_the_budget_name_themselves_and_the_setting() {
         let error = begin(&pool, root.clone(), options).collect_batches().unwrap_err();
         assert_eq!(error.kind(), ExecErrorKind::OutOfMemory, "{error}");
         let text = error.to_string();
-        assert!(text.starts_with(name) && text.contains("nacre.query_memory"), "{text}");
+        assert!(text.starts_with(name) && text.contains("NACRE_QUERY_MEMORY_MIB"), "{text}");
         let rows: usize = begin(&pool, root, QueryOptions::default())
             .collect_batches()
             .unwrap()

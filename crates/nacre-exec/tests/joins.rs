@@ -554,7 +554,7 @@ fn join_beyond_the_budget_names_itself_and_the_setting() {
         let error = run(900_000).unwrap_err();
         assert_eq!(error.kind(), ExecErrorKind::OutOfMemory, "{error}");
         let text = error.to_string();
-        assert!(text.starts_with("join") && text.contains("nacre.query_memory"), "{text}");
+        assert!(text.starts_with("join") && text.contains("NACRE_QUERY_MEMORY_MIB"), "{text}");
         let rows: usize = run(1 << 30).unwrap().iter().map(|batch| batch.rows).sum();
         assert_eq!(rows, rows_out, "{kind:?}");
     }

@@ -184,6 +184,7 @@ fn what_aggregates_of_chunks_do_not_tell_is_computed_of_rows() {
         snapshot: table.snapshot(),
         columns: ALL.to_vec(),
         predicates: Vec::new(),
+        has_row_ids: false,
         sample: Some(sample),
     };
     let (_, report) = run_counted(&pool(1), PlanNode::Scan(node), &told());

@@ -16,6 +16,7 @@ mod array_values;
 mod arrays;
 mod called_queries;
 mod calls;
+mod changed_rows;
 mod coercions;
 mod column_hints;
 mod conditionals;
@@ -62,10 +63,11 @@ use std::rc::Rc;
 use nacre_syntax::{QueryExpression, SourceRange};
 use nacre_types::{SqlType, ValueSettings};
 
+pub use changed_rows::{ChangedColumn, ChangedRows, RowChange, bind_changed_rows};
 use recursion::OpenRecursion;
 use scope::OuterScope;
 use sharing::{CommonUses, WithPlace};
-use subqueries::WithQuery;
+use subqueries::{BoundQuery, WithQuery};
 use windows::WrittenWindow;
 
 use crate::algebra::{AggregateColumn, ColumnId, CommonQuery, QueryColumns, QueryPlan};
@@ -169,25 +171,46 @@ pub fn bind_parameterized(
     query: &QueryExpression,
     declared: &[Option<SqlType>],
 ) -> Result<QueryPlan, BindError> {
-    let (bound, uses) = bind_sharing(catalog, settings, query, declared, BTreeSet::new());
-    let shared = uses.shared();
+    let bind = |binder: &mut Binder<'_>| Ok((binder.bind_query(query)?, ()));
+    bind_sharing_queries(catalog, settings, declared, bind).map(|(plan, ())| plan)
+}
+
+/// Calls `bind`, which makes a query and more; queries of WITH are computed once where that can be
+/// done.
+fn bind_sharing_queries<T>(
+    catalog: &dyn RelationCatalog,
+    settings: &ValueSettings,
+    declared: &[Option<SqlType>],
+    bind: impl Fn(&mut Binder<'_>) -> Result<(BoundQuery, T), BindError>,
+) -> Result<(QueryPlan, T), BindError> {
+    let (bound, uses) = bind_sharing(catalog, settings, declared, BTreeSet::new(), &bind);
+    let mut shared = uses.shared();
     if shared.is_empty() || bound.as_ref().is_err_and(|error| !error.is_own_limit) {
         return bound;
     }
-    match bind_sharing(catalog, settings, query, declared, shared).0 {
-        Err(error) if error.is_own_limit => bound,
-        other => other,
+    loop {
+        let (again, uses) = bind_sharing(catalog, settings, declared, shared.clone(), &bind);
+        let known = shared.len();
+        match again {
+            // Names that are read twice by others that are read twice: further ones were found.
+            Err(error) if error.is_own_limit && bound.is_err() => shared.extend(uses.shared()),
+            Err(error) if error.is_own_limit => return bound,
+            other => return other,
+        }
+        if shared.len() == known {
+            return bound;
+        }
     }
 }
 
-/// Binds a query, of which `shared` are computed once; returns how queries of WITH are read, too.
-fn bind_sharing(
+/// Calls `bind`, with `shared` computed once; returns how queries of WITH are read, too.
+fn bind_sharing<T>(
     catalog: &dyn RelationCatalog,
     settings: &ValueSettings,
-    query: &QueryExpression,
     declared: &[Option<SqlType>],
     shared: BTreeSet<WithPlace>,
-) -> (Result<QueryPlan, BindError>, CommonUses) {
+    bind: &impl Fn(&mut Binder<'_>) -> Result<(BoundQuery, T), BindError>,
+) -> (Result<(QueryPlan, T), BindError>, CommonUses) {
     let mut binder = Binder {
         catalog,
         settings,
@@ -218,16 +241,21 @@ fn bind_sharing(
         named_columns: Vec::new(),
         windows: Vec::new(),
     };
-    let bound = binder.bind_query(query);
+    let bound = bind(&mut binder);
     let Binder { columns, parameters, common_queries: common, unshared, uses, .. } = binder;
+    let require_later = |((root, _), _): &(BoundQuery, T)| {
+        let roots = common.iter().map(|query| &query.root).chain([root]);
+        roots.into_iter().try_for_each(lateral::require_later_conditions)
+    };
     let bound = match (bound, unshared) {
         (Ok(_), Some(error)) => Err(error),
         (bound, _) => bound,
     };
-    let plan = |(root, outputs)| {
+    let bound = bound.and_then(|bound| require_later(&bound).map(|()| bound));
+    let plan = |((root, outputs), more)| {
         let mut plan = QueryPlan { columns, common, root, outputs, parameters };
         fold_plan(&mut plan);
-        plan
+        (plan, more)
     };
     (bound.map(plan), uses)
 }

@@ -54,6 +54,13 @@ pub struct RelationDefinition {
     pub primary_key: Vec<usize>,
 }
 
+impl RelationDefinition {
+    /// Returns the position, behind all columns, at which a scan has the ids of rows.
+    pub fn row_id_position(&self) -> usize {
+        self.columns.len()
+    }
+}
+
 /// A column of a relation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelationColumn {

@@ -42,7 +42,7 @@ impl BindError {
     pub fn of_value(error: &ValueError, range: SourceRange) -> Self {
         let (sql_state, text) = (error.sql_state(), error.text().clone());
         // A value of a type, or in a form, that is not there yet.
-        let is_own_limit = sql_state == "0A000";
+        let is_own_limit = matches!(error, ValueError::NotSupported(_));
         Self { sql_state, text, range: Some(range), is_own_limit }
     }
 

@@ -3,7 +3,8 @@
 //!
 //! 0. [`unread_parts`] leaves out outer joins and rows of groups that nothing is read of;
 //!    [`merging`] computes columns that may fail for fewer rows.
-//! 1. [`unnesting`] makes dependent joins independent.
+//! 1. [`unnesting`] makes dependent joins independent. If one may fail, [`placement`] comes before,
+//!    too: its right side is evaluated for the rows that conditions leave.
 //! 2. [`outer_joins`] makes outer joins inner ones where a condition refuses the rows filled up;
 //!    then [`unread_parts`] looks at those that are left.
 //! 3. [`factoring`] takes what all branches of an OR share out of it.
@@ -64,6 +65,7 @@ use crate::algebra::{
     ColumnId, CommonForm, CommonQuery, QueryColumns, QueryPlan, RelationalOperator,
     ScalarExpression,
 };
+use crate::properties::query_never_fails;
 
 /// Returns a plan that computes the same and is expected to be cheaper.
 pub fn optimize(plan: QueryPlan, statistics: &dyn RelationStatistics) -> QueryPlan {
@@ -130,6 +132,9 @@ fn rewrite_operator(
     unread_parts::remove_unread_parts(&mut root, outputs);
     let mut root = merging::merge_columns(with_filter(root, wanted.to_vec()));
     if has_several_inputs(&root) {
+        if has_fallible_dependent(&root) {
+            root = placement::place_conditions(root);
+        }
         unnesting::unnest(&mut root, columns, rule);
         if outer_joins::simplify_outer_joins(&mut root) {
             // Full joins have become such as nothing may be read of.
@@ -160,6 +165,17 @@ fn has_several_inputs(operator: &RelationalOperator) -> bool {
     let mut inputs = operator.inputs();
     let Some(first) = inputs.next() else { return false };
     inputs.next().is_some() || has_several_inputs(first)
+}
+
+/// Whether the right side of a join has columns of the left one and may fail.
+fn has_fallible_dependent(operator: &RelationalOperator) -> bool {
+    let is_one = match operator {
+        RelationalOperator::Join { right, .. } => {
+            !query_never_fails(right) && !right.free_columns().is_empty()
+        }
+        _ => false,
+    };
+    is_one || operator.inputs().any(has_fallible_dependent)
 }
 
 /// Whether a condition stands above another operator than a relation.

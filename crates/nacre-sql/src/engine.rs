@@ -23,8 +23,10 @@ mod explain;
 mod parameters;
 mod pool;
 mod relations;
+mod row_changes;
 mod rows;
 mod statistics;
+mod stored_values;
 
 pub(crate) use compile::{
     CompiledQuery, OfferedStatement, ParsedQuery, compile, compile_at_once, require_meaning,
@@ -32,3 +34,4 @@ pub(crate) use compile::{
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;
+pub(crate) use row_changes::{ChangedRowStream, GivenStatement, OfferedChange};

@@ -26,7 +26,7 @@ use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
 use crate::cursors::{CursorStatement, Declaration, Fetched, KeptRows};
 use crate::database::Database;
 use crate::dml::Answer;
-use crate::engine::EnginePool;
+use crate::engine::{EnginePool, GivenStatement};
 use crate::error::{Error, ErrorKind, Result};
 use crate::housekeeping::{Discarded, Housekeeping, analyze_tables, check_places, not_owned};
 use crate::names::table_name;
@@ -265,7 +265,11 @@ impl Session {
         };
         match statement.with_values(&values)? {
             // Boxed, since what is run may be an EXECUTE, which comes back here.
-            Some(parsed) => Box::pin(self.run_parsed(turn, parsed, io)).await,
+            Some(parsed) => {
+                let (sql, types) = (statement.sql(), statement.parameter_types());
+                let given = GivenStatement { sql, types, values: &values };
+                Box::pin(self.run_parsed(turn, parsed, given, io)).await
+            }
             None => Box::pin(self.run_general(turn, statement.sql(), io)).await,
         }
     }
@@ -445,7 +449,8 @@ impl Session {
             return self.run_own(turn, statement, sql, io).await;
         }
         let statement = self.planner.parse_any(sql).await?;
-        self.run_parsed(turn, statement, io).await
+        let given = GivenStatement { sql, types: &[], values: &[] };
+        self.run_parsed(turn, statement, given, io).await
     }
 
     /// Runs a statement with a syntax of its own.
@@ -606,11 +611,12 @@ impl Session {
         }
     }
 
-    /// Runs a statement that the parser read.
+    /// Runs a statement that the parser read, which was `given`.
     async fn run_parsed(
         &self,
         mut turn: Turn,
         statement: ParsedStatement,
+        given: GivenStatement<'_>,
         io: StatementIo,
     ) -> Result<Outcome> {
         self.begin_as();
@@ -646,7 +652,7 @@ impl Session {
         }
         if let Some(verb) = dml::writes(&inner) {
             turn.require_writable(verb)?;
-            return self.change(turn, *inner, io).await;
+            return self.change(turn, *inner, given, io).await;
         }
         if let SqlStatement::Truncate(statement) = inner.as_ref() {
             let (mut turn, _, planner) = self.defining(turn, "TRUNCATE")?;
@@ -761,10 +767,12 @@ impl Session {
         &self,
         mut turn: Turn,
         statement: SqlStatement,
+        given: GivenStatement<'_>,
         io: StatementIo,
     ) -> Result<Outcome> {
         let moment = turn.moment(true)?;
         let change = dml::change_of(&self.store.at(moment.snapshot()), statement)?;
+        let change = change.offered(given, &self.engine);
         let progress = io.progress.unwrap_or_default();
         let Answer { tag, rows } = change.run(&self.planner, &mut turn, progress).await?;
         match rows {

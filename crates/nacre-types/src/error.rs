@@ -42,6 +42,8 @@ macro_rules! value_errors {
 
             /// Makes the error with that SQLSTATE; `None` if there is none.
             pub fn of_sql_state(code: &str, message: impl Into<String>) -> Option<Self> {
+                // Of one SQLSTATE the first.
+                #[allow(unreachable_patterns)]
                 match code {
                     $($code => Some(Self::$constructor(message)),)*
                     _ => None,
@@ -130,6 +132,8 @@ value_errors! {
     LimitExceeded, limit_exceeded, "54000";
     /// Known to PostgreSQL, but not available.
     NotSupported, not_supported, "0A000";
+    /// Not available in PostgreSQL either.
+    FeatureRefused, feature_refused, "0A000";
     /// A broken invariant of this crate; never caused by input.
     Internal, internal, "XX000";
 }

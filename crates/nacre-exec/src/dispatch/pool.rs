@@ -77,7 +77,7 @@ impl WorkerPool {
             state: Mutex::default(),
             query_count: AtomicUsize::new(0),
             has_work: Condvar::new(),
-            budget: MemoryBudget::new("nacre.memory", options.memory_bytes_max),
+            budget: MemoryBudget::new("NACRE_QUERY_MEMORY_MIB", options.memory_bytes_max),
             flavour: options.flavour,
             workers,
             spill: options.spill.clone(),
@@ -117,7 +117,7 @@ impl WorkerPool {
         let context = StageContext {
             workers: shared.workers,
             flavour: shared.flavour,
-            budget: shared.budget.child("nacre.query_memory", options.memory_bytes_max),
+            budget: shared.budget.child("NACRE_QUERY_MEMORY_MIB", options.memory_bytes_max),
             reads: Arc::new(BlockReads::default()),
             control: Arc::clone(&control),
             filters_keys: options.filters_keys,

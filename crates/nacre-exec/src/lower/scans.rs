@@ -69,7 +69,10 @@ pub(super) fn lower_scan(
     let places = stored_places(&stored, relation, scanned, &read, needed)?;
     let conditions = ScannedConditions::of(conjuncts, &places, relations.restricts_scans())?;
     let ScannedConditions { predicates, mut decided, filters } = conditions;
-    let mut wanted = needed.to_vec();
+    let row_id = scanned.iter().find(|one| one.position == relation.row_id_position());
+    let row_id = row_id.map(|one| one.column).filter(|column| needed.contains(column));
+    let mut wanted: Vec<ColumnId> =
+        needed.iter().copied().filter(|column| Some(*column) != row_id).collect();
     filters.iter().flatten().for_each(|condition| collect_columns(condition, &mut wanted));
     let (mut indexes, mut columns) = (Vec::new(), ColumnPlaces::default());
     for column in wanted {
@@ -79,7 +82,16 @@ pub(super) fn lower_scan(
         columns.add(column, ColumnPlace { index: indexes.len(), form });
         indexes.push(index);
     }
-    let scan = ScanNode { snapshot: stored.snapshot, columns: indexes, predicates, sample: None };
+    if let Some(row_id) = row_id {
+        columns.add(row_id, ColumnPlace { index: indexes.len(), form: ValueForm::Integer });
+    }
+    let scan = ScanNode {
+        snapshot: stored.snapshot,
+        columns: indexes,
+        has_row_ids: row_id.is_some(),
+        predicates,
+        sample: None,
+    };
     let mut table = LoweredRelation::infallible(PlanNode::Scan(scan), columns);
     for conditions in filters.iter().filter(|conditions| !conditions.is_empty()) {
         if let Some(estimates) = relations.estimates() {
@@ -101,9 +113,10 @@ fn stored_places(
 ) -> LoweringResult<ColumnPlaces> {
     let schema = stored.snapshot.table().schema();
     let mut places = ColumnPlaces::default();
-    for ScannedColumn { position, column } in
-        scanned.iter().filter(|one| read.contains(&one.column))
-    {
+    let is_read = |one: &&ScannedColumn| {
+        read.contains(&one.column) && one.position != relation.row_id_position()
+    };
+    for ScannedColumn { position, column } in scanned.iter().filter(is_read) {
         let definition = relation.columns.get(*position);
         let index = stored.columns.get(*position).copied();
         let own = index.and_then(|index| schema.columns.get(index));

@@ -232,7 +232,9 @@ fn column_name(scan: &ScanNode, column: usize) -> String {
 fn describe_scan(scan: &ScanNode) -> LabelledDescription {
     let schema = scan.snapshot.table().schema();
     let name = |column: usize| column_name(scan, column);
-    let labels = ColumnLabels(scan.columns.iter().map(|column| name(*column)).collect());
+    let ids = scan.has_row_ids.then(|| "row id".to_owned());
+    let labels = scan.columns.iter().map(|column| name(*column)).chain(ids);
+    let labels = ColumnLabels(labels.collect());
     let mut facts = vec![("columns", labels.0.join(", "))];
     let restrictions: Vec<_> = scan
         .predicates

@@ -53,6 +53,8 @@ pub struct ScanNode {
     pub snapshot: TableSnapshot,
     /// By index in the table.
     pub columns: Vec<usize>,
+    /// Whether the id of each row follows, as a whole number of 64 bits.
+    pub has_row_ids: bool,
     pub predicates: Vec<ColumnPredicate>,
     /// TABLESAMPLE: the rows that are read.
     pub sample: Option<ScanSample>,

@@ -32,10 +32,10 @@ pub(super) struct DeferredColumns {
 }
 
 impl DeferredColumns {
-    /// Has the places of rows come behind so many columns, instead of `outputs`.
-    pub(super) fn new(columns: usize, outputs: &[usize]) -> Self {
-        let is_deferred = (0..columns).map(|output| outputs.contains(&output)).collect();
-        Self { is_deferred, places: columns }
+    /// Has the places of rows go to a slot behind those of all columns, instead of `outputs`.
+    pub(super) fn new(places: SlotId, outputs: &[usize]) -> Self {
+        let is_deferred = (0..places).map(|output| outputs.contains(&output)).collect();
+        Self { is_deferred, places }
     }
 
     pub(super) fn contains(&self, output: usize) -> bool {

@@ -64,6 +64,16 @@ impl FrozenMorsel {
         Self { chunk: chunk.clone(), place, opened, vector: start..start, room }
     }
 
+    /// Returns the id of the chunk's first row, whose last 16 bits are those of the row in it.
+    ///
+    /// # Errors
+    /// [`ExecError::Internal`] if the load is too large for ids.
+    pub(super) fn first_row_id(&self) -> ExecResult<i64> {
+        let id = self.chunk.row_id(0);
+        // All 64 bits count.
+        id.map(|id| id.0 as i64).ok_or_else(|| ExecError::internal("rows of a load without ids"))
+    }
+
     /// Returns which rows of the present vector the snapshot sees and the sample has; `None` if
     /// all.
     pub(super) fn visible(&self, scan: &PreparedScan) -> Option<BitVector> {

@@ -97,6 +97,12 @@ impl HotMorsel {
             for (output, buffer) in outputs.iter().zip(&buffers) {
                 append_buffer(buffer, scan.columns[*output].bounds, &mut batch.columns[*output])?;
             }
+            if let Some(slot) = scan.row_ids
+                && let VectorValues::Int64(ids) = &mut batch.columns[slot].values
+            {
+                // All 64 bits count.
+                ids.extend(offsets.iter().map(|row| self.chunk.row_id(*row).0 as i64));
+            }
             if let Some(deferred) = &scan.deferred
                 && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
             {

@@ -67,6 +67,8 @@ pub(crate) struct PreparedScan {
     top: OnceLock<TopFilter>,
     /// Columns that a top-k above has fetched at its end.
     pub(super) deferred: Option<DeferredColumns>,
+    /// Where the ids of rows go, if these are wanted.
+    pub(super) row_ids: Option<SlotId>,
     /// By frozen chunk whether somebody above needs no rows of it, noted while the plan is cut.
     answered: OnceLock<Vec<bool>>,
     pub(crate) columns: Vec<ScanColumn>,
@@ -126,6 +128,7 @@ impl PreparedScan {
             late: RwLock::default(),
             top: OnceLock::new(),
             deferred: None,
+            row_ids: None,
             answered: OnceLock::new(),
             columns,
             reads,
@@ -139,6 +142,11 @@ impl PreparedScan {
     /// Has the scan read so many rows at once.
     pub(crate) fn with_vector_rows(self, vector_rows: VectorRows) -> Self {
         Self { vector_rows, ..self }
+    }
+
+    /// Has the scan hand on the ids of rows behind its columns, if they are wanted.
+    pub(crate) fn with_row_ids(self, is_wanted: bool) -> Self {
+        Self { row_ids: is_wanted.then_some(self.columns.len()), ..self }
     }
 
     /// Has the scan read a part of the rows.
@@ -192,10 +200,11 @@ impl PreparedScan {
         self.top.get().is_some_and(|top| top.bound.present().is_none())
     }
 
-    /// Has the scan hand on the places of rows, behind its columns, instead of `outputs`, if these
-    /// are any.
+    /// Has the scan hand on the places of rows, behind its columns and their ids, instead of
+    /// `outputs`, if these are any.
     pub(crate) fn deferring(self, outputs: &[usize]) -> Self {
-        let make = || DeferredColumns::new(self.columns.len(), outputs);
+        let places = self.columns.len() + self.row_ids.iter().len();
+        let make = || DeferredColumns::new(places, outputs);
         let deferred = (!outputs.is_empty()).then(make);
         Self { deferred, ..self }
     }
@@ -212,27 +221,22 @@ impl PreparedScan {
 
     /// Describes the slots of the scan, with those that it leaves empty.
     pub(crate) fn slots(&self) -> Vec<SlotInfo> {
+        let ids = self.row_ids.iter().map(|_| row_id_info());
         let places = self.deferred.iter().map(|_| self.place_info());
-        self.columns.iter().map(ScanColumn::info).chain(places).collect()
+        self.columns.iter().map(ScanColumn::info).chain(ids).chain(places).collect()
     }
 
     /// Returns the slot of each output column: that of the places for all that are fetched.
     pub(crate) fn output_slots(&self) -> Vec<SlotId> {
         let places = self.deferred.as_ref().map_or(0, |deferred| deferred.places);
         let slot = |output| if self.defers(output) { places } else { output };
-        (0..self.columns.len()).map(slot).collect()
+        (0..self.columns.len()).map(slot).chain(self.row_ids).collect()
     }
 
     /// Returns what is known of the places of rows.
     fn place_info(&self) -> SlotInfo {
         let chunks = self.frozen.len() + self.hot.len();
-        let bounds = IntBounds::new(0, place_of(chunks, 0).into());
-        SlotInfo {
-            vector_type: VectorType::Int(IntWidth::I64),
-            bounds: Some(bounds),
-            is_nullable: false,
-            dictionary: None,
-        }
+        long_info(IntBounds::new(0, place_of(chunks, 0).into()))
     }
 
     /// Returns the filters of joins above.
@@ -302,6 +306,20 @@ impl PreparedScan {
     pub(crate) fn rows_max(&self) -> u64 {
         let frozen = self.frozen.iter().map(Chunk::rows);
         frozen.chain(self.hot.iter().map(HotChunkRef::rows)).map(|rows| rows as u64).sum()
+    }
+}
+
+/// Returns what is known of the ids of rows.
+fn row_id_info() -> SlotInfo {
+    long_info(IntBounds::I64)
+}
+
+fn long_info(bounds: IntBounds) -> SlotInfo {
+    SlotInfo {
+        vector_type: VectorType::Int(IntWidth::I64),
+        bounds: Some(bounds),
+        is_nullable: false,
+        dictionary: None,
     }
 }
 

@@ -5,6 +5,7 @@
 //!    are together: the steps above cost the same for 100 rows as for 1,000.
 //! 3. Rows that are many make a batch of their own, with a selection.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::decode::WantedRows;
@@ -160,9 +161,8 @@ fn begin_batch(scan: &PreparedScan, batch: &mut VectorBatch) {
         column.clear();
         column.dictionary.clone_from(&made.dictionary);
     }
-    if let Some(deferred) = &scan.deferred {
-        batch.columns[deferred.places].clear();
-    }
+    let places = scan.deferred.as_ref().map(|deferred| deferred.places);
+    scan.row_ids.into_iter().chain(places).for_each(|slot| batch.columns[slot].clear());
     (batch.rows, batch.selection) = (0, None);
 }
 
@@ -176,19 +176,30 @@ fn append(
     for (output, _) in scan.handed_on() {
         morsel.append(scan, output, wanted, &mut batch.columns[output])?;
     }
-    if let Some(deferred) = &scan.deferred
-        && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
-    {
-        let start = morsel.vector.start;
-        match wanted {
-            WantedRows::All => {
-                places.extend(morsel.vector.clone().map(|row| place_of(chunk, row)));
-            }
-            WantedRows::At(positions) => {
-                let rows = positions.iter().map(|at| start + usize::from(*at));
-                places.extend(rows.map(|row| place_of(chunk, row)));
-            }
-        }
+    if let Some(slot) = scan.row_ids {
+        let first = morsel.first_row_id()?;
+        let ids = &mut batch.columns[slot].values;
+        append_rows_as(ids, &morsel.vector, wanted, |row| first | row as i64);
+    }
+    if let Some(deferred) = &scan.deferred {
+        let places = &mut batch.columns[deferred.places].values;
+        append_rows_as(places, &morsel.vector, wanted, |row| place_of(chunk, row));
     }
     Ok(())
+}
+
+/// Appends what stands for each wanted row of a vector, whole numbers of 64 bits.
+fn append_rows_as(
+    values: &mut VectorValues,
+    vector: &Range<usize>,
+    wanted: &WantedRows<'_>,
+    number: impl Fn(usize) -> i64,
+) {
+    let VectorValues::Int64(values) = values else { return };
+    match wanted {
+        WantedRows::All => values.extend(vector.clone().map(number)),
+        WantedRows::At(positions) => {
+            values.extend(positions.iter().map(|at| number(vector.start + usize::from(*at))));
+        }
+    }
 }

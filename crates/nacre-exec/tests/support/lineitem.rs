@@ -151,6 +151,7 @@ pub(crate) fn q6_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
             compare(2, CompareOp::Le, 7),
             compare(0, CompareOp::Lt, 2_400),
         ],
+        has_row_ids: false,
         sample: None,
     });
     let mut graph = ExpressionGraph::default();
@@ -187,6 +188,7 @@ pub(crate) fn q1_plan(snapshot: &TableSnapshot) -> ExecResult<PhysicalPlan> {
         snapshot: snapshot.clone(),
         columns: vec![4, 5, 0, 1, 2, 3],
         predicates: vec![compare(6, CompareOp::Le, 10_471)],
+        has_row_ids: false,
         sample: None,
     });
     let mut graph = ExpressionGraph::default();

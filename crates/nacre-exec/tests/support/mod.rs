@@ -186,6 +186,7 @@ pub(crate) fn scan(
         snapshot: snapshot.clone(),
         columns: columns.to_vec(),
         predicates,
+        has_row_ids: false,
         sample: None,
     })
 }

@@ -45,10 +45,10 @@ struct NumberReader<'n> {
 /// only.
 fn read_number(text: &str, pattern: &NumberPattern) -> Result<ExactNumeric, ValueError> {
     if pattern.roman.is_some() {
-        return Err(ValueError::not_supported("\"RN\" not supported for input"));
+        return Err(ValueError::feature_refused("\"RN\" not supported for input"));
     }
     if pattern.is_scientific {
-        return Err(ValueError::not_supported("\"EEEE\" not supported for input"));
+        return Err(ValueError::feature_refused("\"EEEE\" not supported for input"));
     }
     let text = text.as_bytes();
     let mut reader = NumberReader {

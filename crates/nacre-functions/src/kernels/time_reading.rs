@@ -247,7 +247,7 @@ impl MomentReader<'_> {
             Field::Zone | Field::Offset => {
                 let message =
                     format!("formatting field \"{}\" is only supported in to_char", own.name);
-                Err(ValueError::not_supported(message))
+                Err(ValueError::feature_refused(message))
             }
             Field::ZoneHour | Field::ZoneMinute => self.read_zone(own),
             Field::Year(digits) | Field::IsoYear(digits) => self.read_year(own, digits),

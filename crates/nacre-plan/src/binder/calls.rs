@@ -13,7 +13,7 @@ use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
-use super::expressions::ExpressionPlace;
+use super::expressions::{ExpressionPlace, SetAllowance};
 use super::named_arguments::default_of;
 use super::scope::OuterScope;
 use super::set_functions::is_known_set;
@@ -135,10 +135,13 @@ impl Binder<'_> {
                     && call.filter.is_none()
                     && call.order_by.is_empty() =>
             {
-                if place.allows_sets && is_known_set(chosen.entry) {
-                    return Ok(call_of(chosen, range));
+                if !chosen.entry.returns_set {
+                    return apply(chosen, range);
                 }
-                apply(chosen, range)
+                if place.sets != SetAllowance::Allowed {
+                    return place.refuse_set(range);
+                }
+                if is_known_set(chosen.entry) { Ok(call_of(chosen, range)) } else { apply(chosen, range) }
             }
             _ => Err(BindError::not_supported("this kind of function", range)),
         }

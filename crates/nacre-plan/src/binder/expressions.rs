@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use nacre_syntax::SourceRange;
-use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink};
+use nacre_syntax::{
+    ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, OperatorLink, SpecialCall,
+};
 use nacre_types::SqlType;
 
 use super::column_hints::with_column_hint;
@@ -26,7 +28,7 @@ pub(super) struct ExpressionPlace<'s> {
     pub(super) clause: &'static str,
     pub(super) allows_aggregates: bool,
     pub(super) windows: WindowAllowance,
-    pub(super) allows_sets: bool,
+    pub(super) sets: SetAllowance,
 }
 
 /// Whether an expression may have window functions.
@@ -41,10 +43,64 @@ pub(super) enum WindowAllowance {
     NotInWindow,
 }
 
+/// Whether an expression may have functions of sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SetAllowance {
+    Allowed,
+    /// The clause has none.
+    NotInClause,
+    /// It is an operand of a form that may leave it out.
+    NotInChoice(&'static str),
+    /// It is an argument of an aggregate or a window function.
+    NotInCall(&'static str),
+    /// PostgreSQL has some there.
+    NotHere,
+}
+
+/// Clauses that have no functions of sets in PostgreSQL.
+const CLAUSES_WITHOUT_SETS: [&str; 9] = [
+    "WHERE",
+    "HAVING",
+    "JOIN conditions",
+    "FILTER",
+    "window definitions",
+    "LIMIT",
+    "OFFSET",
+    "VALUES",
+    "UPDATE",
+];
+
 impl<'s> ExpressionPlace<'s> {
     pub(super) fn new(scope: &'s Scope, clause: &'static str) -> Self {
         let windows = WindowAllowance::NotInClause;
-        Self { scope, clause, allows_aggregates: false, windows, allows_sets: false }
+        let sets = SetAllowance::NotInClause;
+        Self { scope, clause, allows_aggregates: false, windows, sets }
+    }
+
+    /// Refuses a function of sets here.
+    ///
+    /// # Errors
+    /// 0A000.
+    pub(super) fn refuse_set<T>(&self, range: SourceRange) -> Result<T, BindError> {
+        let message = match self.sets {
+            SetAllowance::NotInClause if CLAUSES_WITHOUT_SETS.contains(&self.clause) => {
+                format!("set-returning functions are not allowed in {}", self.clause)
+            }
+            SetAllowance::NotInChoice(form) => {
+                format!("set-returning functions are not allowed in {form}")
+            }
+            SetAllowance::NotInCall(kind) => {
+                format!("{kind} function calls cannot contain set-returning function calls")
+            }
+            _ => return Err(BindError::not_supported("functions of sets here", range)),
+        };
+        let error = BindError::new("0A000", message, range);
+        Err(match self.sets {
+            SetAllowance::NotInClause => error,
+            _ => error.with_hint(
+                "You might be able to move the set-returning function into a LATERAL FROM item.",
+            ),
+        })
     }
 
     pub(super) fn with_aggregates(self) -> Self {
@@ -56,23 +112,37 @@ impl<'s> ExpressionPlace<'s> {
     }
 
     pub(super) fn with_sets(self) -> Self {
-        Self { allows_sets: true, ..self }
+        Self { sets: SetAllowance::Allowed, ..self }
     }
 
-    /// Returns the place of parts that may be left out.
-    fn in_choice(self) -> Self {
-        Self { allows_sets: false, ..self }
+    /// Returns the place of operands of a form that functions of sets may not stand in, as `reason`
+    /// says.
+    fn without_sets(self, reason: SetAllowance) -> Self {
+        match self.sets {
+            SetAllowance::Allowed => Self { sets: reason, ..self },
+            _ => self,
+        }
+    }
+
+    /// Returns the place of operands of a form with a syntax of its own.
+    fn in_special(self, call: &SpecialCall) -> Self {
+        self.without_sets(match call {
+            SpecialCall::Coalesce(_) => SetAllowance::NotInChoice("COALESCE"),
+            _ => SetAllowance::NotHere,
+        })
     }
 
     /// Returns the place of the arguments of an aggregate.
     pub(super) fn in_aggregate(self) -> Self {
         let place = self.without_windows(WindowAllowance::NotInAggregate);
-        Self { allows_aggregates: false, allows_sets: false, ..place }
+        let place = place.without_sets(SetAllowance::NotInCall("aggregate"));
+        Self { allows_aggregates: false, ..place }
     }
 
     /// Returns the place of the arguments of a window function.
     pub(super) fn in_window(self) -> Self {
-        self.without_windows(WindowAllowance::NotInWindow).in_choice()
+        let place = self.without_windows(WindowAllowance::NotInWindow);
+        place.without_sets(SetAllowance::NotInCall("window"))
     }
 
     /// Returns the place of the condition of an aggregate.
@@ -196,12 +266,18 @@ impl Binder<'_> {
                 };
                 self.cast(operand, target, range)
             }
-            ExpressionKind::Case(case) => self.bind_case(case, place.in_choice(), range),
+            ExpressionKind::Case(case) => {
+                let place = place.without_sets(SetAllowance::NotInChoice("CASE"));
+                self.bind_case(case, place, range)
+            }
             ExpressionKind::Exists(query) => self.bind_exists(query, place, range),
             ExpressionKind::Subquery(query) => self.bind_scalar_subquery(query, place, range),
             ExpressionKind::Quantified(test) => self.bind_quantified_query(test, place, range),
             ExpressionKind::Function(call) => self.bind_call(call, place, range),
-            ExpressionKind::Special(call) => self.bind_special(call, place.in_choice(), range),
+            ExpressionKind::Special(call) => self.bind_special(call, place.in_special(call), range),
+            ExpressionKind::Collate { operand, collation } => {
+                self.bind_collation(operand, collation, place)
+            }
             ExpressionKind::Grouping(nodes) => self.bind_grouping(nodes, place, range),
             _ => self.bind_moment_form(node, place),
         }

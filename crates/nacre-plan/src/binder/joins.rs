@@ -19,7 +19,7 @@ use crate::control;
 use crate::error::BindError;
 
 /// A part of FROM: what it reads and what it makes visible.
-type BoundFrom = (RelationalOperator, Scope);
+pub(super) type BoundFrom = (RelationalOperator, Scope);
 
 impl Binder<'_> {
     /// Binds FROM: returns what it reads and what it makes visible.
@@ -33,8 +33,7 @@ impl Binder<'_> {
                 None => next,
                 Some((left, scope)) => {
                     require_lateral(&next.0, None, item.range)?;
-                    let scope = side_by_side(scope, next.1, item.range)?;
-                    (join(JoinVariant::Inner, left, next.0, None), scope)
+                    cross_join((left, scope), next, item.range)?
                 }
             });
         }
@@ -217,6 +216,19 @@ fn join(
     condition: Option<ScalarExpression>,
 ) -> RelationalOperator {
     RelationalOperator::Join { variant, left: Box::new(left), right: Box::new(right), condition }
+}
+
+/// Returns all pairs of rows of two parts of FROM.
+///
+/// # Errors
+/// 42712 if tables of both have one name.
+pub(super) fn cross_join(
+    (left, left_scope): BoundFrom,
+    (right, right_scope): BoundFrom,
+    range: SourceRange,
+) -> Result<BoundFrom, BindError> {
+    let scope = side_by_side(left_scope, right_scope, range)?;
+    Ok((join(JoinVariant::Inner, left, right, None), scope))
 }
 
 /// Returns the condition that all are true.

@@ -68,7 +68,11 @@ fn name_of(node: &ExpressionNode) -> (NameStrength, String) {
 
 /// Returns the name of a query's first output.
 fn query_name(query: &QueryExpression) -> String {
-    match &query.body {
+    body_name(&query.body)
+}
+
+fn body_name(body: &QueryBody) -> String {
+    match body {
         QueryBody::Select(core) => match core.targets.first() {
             Some(TargetItem::Value { label: Some(label), .. }) => label.text.clone(),
             Some(TargetItem::Value { value, label: None }) => output_name(value),
@@ -76,7 +80,8 @@ fn query_name(query: &QueryExpression) -> String {
         },
         QueryBody::Nested(inner) => query_name(inner),
         QueryBody::Values(_) => "column1".to_owned(),
-        QueryBody::SetOperation { .. } | QueryBody::Table(_) => NO_NAME.to_owned(),
+        QueryBody::SetOperation { first, .. } => body_name(first),
+        QueryBody::Table(_) => NO_NAME.to_owned(),
     }
 }
 

@@ -17,9 +17,10 @@ use nacre_types::SqlValue;
 
 use super::Binder;
 use super::scope::{Scope, ScopeColumn};
+use crate::algebra::conjuncts::{conjuncts_of, has_columns};
 use crate::algebra::{ColumnId, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::error::BindError;
-use crate::properties::{never_fails, query_never_fails};
+use crate::properties::{may_move, never_fails, query_never_fails};
 
 /// What an item of FROM may see of the others. Most items see nothing: names and columns are
 /// collected when one looks, since those of hundreds of tables are many.
@@ -113,6 +114,44 @@ pub(super) fn require_lateral(
         true => Ok(()),
         false => Err(BindError::not_supported("LATERAL queries that may fail", range)),
     }
+}
+
+/// Refuses a condition that may fail above a right side that has columns of the left one and may
+/// fail: PostgreSQL evaluates it first, for the rows of the tables that it is about.
+///
+/// # Errors
+/// 0A000.
+pub(super) fn require_later_conditions(root: &RelationalOperator) -> Result<(), BindError> {
+    require_later(root, None)
+}
+
+/// `fallible` is where such a condition stands above.
+fn require_later(
+    operator: &RelationalOperator,
+    fallible: Option<SourceRange>,
+) -> Result<(), BindError> {
+    let fallible = match operator {
+        RelationalOperator::Filter { condition, .. } => {
+            let own = conjuncts_of(condition).into_iter().find(|one| !may_move(one));
+            fallible.or(own.filter(|one| has_columns(one)).map(|one| one.range))
+        }
+        RelationalOperator::Join { right, .. } => {
+            let is_dependent = || !is_plain_join(right) && !query_never_fails(right);
+            if let Some(range) = fallible
+                && is_dependent()
+                && !right.free_columns().is_empty()
+            {
+                let what = "conditions that may fail above LATERAL queries that may";
+                return Err(BindError::not_supported(what, range));
+            }
+            fallible
+        }
+        RelationalOperator::Compute { .. }
+        | RelationalOperator::Sort { .. }
+        | RelationalOperator::SetOperation { .. } => fallible,
+        _ => None,
+    };
+    operator.inputs().try_for_each(|input| require_later(input, fallible))
 }
 
 /// Whether rows of a query about the left side are chosen by their number: it may end before it

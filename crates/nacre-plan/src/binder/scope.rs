@@ -10,6 +10,7 @@ use crate::algebra::{
     ColumnId, ColumnSource, QueryColumn, RelationalOperator, ScalarExpression, ScalarKind,
     ScannedColumn,
 };
+use crate::definition::RelationDefinition;
 use crate::error::BindError;
 
 /// What FROM, or a part of it, makes visible.
@@ -216,6 +217,17 @@ impl Binder<'_> {
             let message = format!("relation \"{qualifier}{}\" does not exist", name.text);
             BindError::new("42P01", message, relation.name.range)
         })?;
+        self.scan_relation(&definition, name, alias, range)
+    }
+
+    /// Makes the scan of a relation that is found by `name`.
+    pub(super) fn scan_relation(
+        &mut self,
+        definition: &Arc<RelationDefinition>,
+        name: &SqlName,
+        alias: Option<&TableAlias>,
+        range: SourceRange,
+    ) -> Result<(RelationalOperator, Scope), BindError> {
         self.table_count += 1;
         if self.table_count > TABLES_MAX {
             let what = format!("a query can read at most {TABLES_MAX} tables");
@@ -254,7 +266,7 @@ impl Binder<'_> {
             primary_key,
             is_working: false,
         };
-        let scan = RelationalOperator::Scan { relation: definition, columns: scanned };
+        let scan = RelationalOperator::Scan { relation: Arc::clone(definition), columns: scanned };
         Ok((scan, Scope { tables: vec![table], columns, out_of_reach: Vec::new() }))
     }
 }

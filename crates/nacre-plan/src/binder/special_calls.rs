@@ -2,16 +2,19 @@
 
 use nacre_syntax::SourceRange;
 use nacre_syntax::{
-    CallArgument, CurrentValue, ExpressionKind, ExpressionNode, SpecialCall, TrimSide,
+    CallArgument, CurrentValue, ExpressionKind, ExpressionNode, ObjectName, SpecialCall, TrimSide,
 };
-use nacre_types::catalog::CastContext;
-use nacre_types::{SqlType, TypeModifier};
+use nacre_types::catalog::{CastContext, TypeOid};
+use nacre_types::{SqlType, TypeKind, TypeModifier};
 
 use super::Binder;
 use super::expressions::ExpressionPlace;
 use super::row_comparisons::row_items;
 use crate::algebra::{ScalarExpression, ScalarKind};
 use crate::error::BindError;
+
+/// Collations by which texts are compared byte by byte, as all are here.
+const BYTE_COLLATIONS: [&str; 4] = ["default", "C", "POSIX", "ucs_basic"];
 
 impl Binder<'_> {
     pub(super) fn bind_special(
@@ -99,6 +102,29 @@ impl Binder<'_> {
                 self.bind_overlaps([left, right], place, node.range)
             }
             _ => Err(BindError::not_supported("this kind of expression", node.range)),
+        }
+    }
+
+    /// Binds COLLATE with a collation of bytes, which all texts have.
+    pub(super) fn bind_collation(
+        &mut self,
+        operand: &ExpressionNode,
+        collation: &ObjectName,
+        place: ExpressionPlace<'_>,
+    ) -> Result<ScalarExpression, BindError> {
+        let bound = self.bind(operand, place)?;
+        let bound = self.settle(bound)?;
+        let is_text = |sql_type: SqlType| {
+            matches!(sql_type.kind(), TypeKind::Text | TypeKind::Varchar(_) | TypeKind::Bpchar(_))
+        };
+        let element = bound.sql_type.element();
+        if !is_text(element.unwrap_or(bound.sql_type)) && bound.sql_type.oid() != TypeOid::NAME {
+            let message = format!("collations are not supported by type {}", bound.sql_type);
+            return Err(BindError::new("42804", message, collation.range));
+        }
+        match &collation.parts[..] {
+            [.., name] if BYTE_COLLATIONS.contains(&name.text.as_str()) => Ok(bound),
+            _ => Err(BindError::not_supported("this collation", collation.range)),
         }
     }
 

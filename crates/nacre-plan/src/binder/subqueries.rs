@@ -100,7 +100,7 @@ impl Binder<'_> {
     }
 
     /// Binds the queries of WITH; each sees those before it.
-    fn bind_with(&mut self, with: &WithClause) -> Result<(), BindError> {
+    pub(super) fn bind_with(&mut self, with: &WithClause) -> Result<(), BindError> {
         let outer = self.common.len();
         let later_count = self.later_names.len();
         for (index, table) in with.items.iter().enumerate() {

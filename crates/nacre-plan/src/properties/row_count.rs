@@ -6,7 +6,7 @@ use nacre_types::SqlValue;
 
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
-    ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+    ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind, SetInput,
     SetVariant,
 };
 use crate::properties::{is_comparison, is_one_to_one};
@@ -112,9 +112,12 @@ fn is_unique(
         | RelationalOperator::Expand { .. } => false,
         RelationalOperator::Values { rows, .. } => rows.len() <= 1,
         RelationalOperator::SetOperation { variant: SetVariant::UnionAll, .. } => false,
-        RelationalOperator::SetOperation { inputs, .. } => inputs
-            .first()
-            .is_some_and(|first| is_unique(&first.operator, made, &mut HashSet::new())),
+        RelationalOperator::SetOperation { variant, columns, inputs } => {
+            let is_distinct = matches!(variant, SetVariant::Intersect | SetVariant::Except);
+            let is_first = |first: &SetInput| is_unique(&first.operator, made, &mut HashSet::new());
+            is_distinct && columns.iter().all(|column| fixed.contains(column))
+                || inputs.first().is_some_and(is_first)
+        }
     }
 }
 

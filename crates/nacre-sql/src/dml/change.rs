@@ -9,9 +9,11 @@ use nacre_store::{Error as StoreError, Store, Table, TableSchema};
 
 use super::cell::Cell;
 use super::conflict::OnConflict;
+use super::found::OfferedRows;
 use super::merge::MergeClause;
 use super::others::Others;
 use super::rows::Rows;
+use crate::engine::{EnginePool, GivenStatement, OfferedChange};
 use crate::error::Result;
 use crate::from_store::from_store;
 use crate::planner::Planner;
@@ -45,7 +47,13 @@ pub(super) enum Source {
     Query { query: ParsedStatement, targets: Vec<usize>, is_listed: bool, literals: Vec<bool> },
     /// Rows that are there: the first output is the row's id. `columns` of the table get a value
     /// each.
-    Found { query: ParsedStatement, columns: Vec<usize>, cells: Vec<Cell> },
+    Found {
+        query: ParsedStatement,
+        columns: Vec<usize>,
+        cells: Vec<Cell>,
+        /// For the engine that is asked first.
+        offered: Option<OfferedRows>,
+    },
     /// Pairs of a row, or none, and what it is merged with; see [`super::merge`].
     Merged { query: ParsedStatement, clauses: Vec<MergeClause>, check: Option<ParsedStatement> },
 }
@@ -87,6 +95,16 @@ pub(crate) struct Answer {
 }
 
 impl Change {
+    /// Has Nacre's own engine find the rows that are changed, if it can.
+    #[must_use]
+    pub(crate) fn offered(mut self, given: GivenStatement<'_>, pool: &Arc<EnginePool>) -> Self {
+        if let Source::Found { offered, .. } = &mut self.source {
+            let rows = |change| OfferedRows::new(change, pool);
+            *offered = OfferedChange::of(given).map(rows);
+        }
+        self
+    }
+
     /// Checks that the names of tables and columns still mean at a moment what they meant when the
     /// statement was read.
     ///

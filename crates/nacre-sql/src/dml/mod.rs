@@ -4,6 +4,7 @@
 //!    ([`query`]) and where each column's value comes from ([`cell`], [`defaults`]).
 //! 2. [`source`] runs the query over the statement's snapshot and collects its rows, each value
 //!    brought into the type of its column ([`assign`]) in batches ([`rows`]), and checks them.
+//!    Rows of UPDATE and DELETE are found by Nacre's own engine, if it can ([`found`]).
 //! 3. [`conflict`] sorts the rows of ON CONFLICT, [`merge`] those of MERGE, by what is to be done
 //!    with them; [`returning`] computes what RETURNING asks for, [`others`] of further tables.
 //! 4. [`write`] hands the rows to the transaction, on a blocking thread.
@@ -21,6 +22,7 @@ mod change;
 mod conflict;
 mod defaults;
 mod explain;
+mod found;
 mod identity;
 mod merge;
 mod others;
@@ -34,7 +36,7 @@ mod truncate;
 mod unmatched;
 mod write;
 
-pub(crate) use assign::{push_digits, push_syntax};
+pub(crate) use assign::{check_length, push_date, push_digits, push_syntax, push_timestamp};
 pub(crate) use cell::Cell;
 pub(crate) use change::{Answer, Step, Write};
 pub(crate) use defaults::{check_default, is_default};
@@ -42,7 +44,7 @@ pub(crate) use explain::{explain, explains};
 pub(crate) use identity::parse_overriding;
 pub(crate) use merge::readable;
 pub(crate) use query::source_query;
-pub(crate) use rows::Rows;
+pub(crate) use rows::{Rows, require_room, string_bytes};
 pub(crate) use source::constants;
 pub(crate) use statement::{change_of, writes};
 pub(crate) use truncate::truncate;

@@ -1,6 +1,6 @@
 //! The rows that a statement writes, in batches of typed columns.
 
-use nacre_column::{ColumnBuffer, VECTOR_ROWS, Values};
+use nacre_column::{CHUNK_ROWS, ColumnBuffer, VECTOR_ROWS, Values};
 use nacre_store::{ColumnDef, RowId, Table, TableSchema};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -67,6 +67,42 @@ impl Rows {
         self.batches.iter().map(RowBatch::len).sum()
     }
 
+    /// Appends rows that are there, by their ids: `fill` appends a value for each of them for the
+    /// column at each place in [`Rows::columns`].
+    ///
+    /// # Errors
+    /// Those of `fill`; 53200 if the statement has too many rows.
+    ///
+    /// # Panics
+    /// If there are more than a chunk's rows.
+    pub(super) fn append(
+        &mut self,
+        schema: &TableSchema,
+        ids: Vec<RowId>,
+        mut fill: impl FnMut(usize, &ColumnDef, &mut ColumnBuffer) -> Result<()>,
+    ) -> Result<()> {
+        assert!(ids.len() <= CHUNK_ROWS, "{} rows at once", ids.len());
+        let rows = ids.len();
+        let mut bytes = rows * size_of::<RowId>();
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (place, &column) in self.columns.iter().enumerate() {
+            let definition = &schema.columns[column];
+            let mut buffer = ColumnBuffer::new(definition.column_type);
+            fill(place, definition, &mut buffer)?;
+            bytes += string_bytes(&buffer) + rows * size_of::<u64>();
+            columns.push(buffer);
+        }
+        if rows > 0 {
+            self.batches.push(RowBatch { ids, columns, rows, bytes });
+        }
+        self.note_bytes(bytes)
+    }
+
+    fn note_bytes(&mut self, bytes: usize) -> Result<()> {
+        self.bytes += bytes;
+        require_room(self.bytes)
+    }
+
     /// Appends a row: `push` appends its value for the column at each place in
     /// [`Rows::columns`].
     ///
@@ -94,15 +130,7 @@ impl Rows {
         batch.ids.extend(id);
         batch.rows += 1;
         batch.bytes += bytes;
-        self.bytes += bytes;
-        if self.bytes > BYTES_MAX {
-            let message = format!(
-                "out of memory: the rows of this statement take more than {BYTES_MAX} bytes"
-            );
-            return Err(Error::new(ErrorKind::OutOfMemory, message)
-                .with_hint("Change fewer rows at a time, or load them with COPY."));
-        }
-        Ok(())
+        self.note_bytes(bytes)
     }
 
     /// Returns all columns of the table, in its order; `None` if the batches do not have all.
@@ -171,7 +199,22 @@ impl Rows {
     }
 }
 
-fn string_bytes(buffer: &ColumnBuffer) -> usize {
+/// Refuses rows of one statement that take too many bytes.
+///
+/// # Errors
+/// 53200.
+pub(crate) fn require_room(bytes: usize) -> Result<()> {
+    if bytes <= BYTES_MAX {
+        return Ok(());
+    }
+    let message =
+        format!("out of memory: the rows of this statement take more than {BYTES_MAX} bytes");
+    Err(Error::new(ErrorKind::OutOfMemory, message)
+        .with_hint("Change fewer rows at a time, or load them with COPY."))
+}
+
+/// Returns how many bytes the strings of a buffer have.
+pub(crate) fn string_bytes(buffer: &ColumnBuffer) -> usize {
     match buffer.values() {
         Values::Bytes(values) => values.data.len(),
         _ => 0,

@@ -71,11 +71,22 @@ pub(super) async fn collect(
             let form = Form::new(planner, table, &schema, cells, false)?;
             form.collect(stream, Rows::new(columns), progress).await?
         }
-        Source::Found { query, columns, cells } => {
-            let stream = planner.start(moment, target(table, moment)?, query.clone()).await?;
-            let form = Form::new(planner, table, &schema, cells.clone(), true)?;
-            let rows = Rows::new(columns.clone());
-            form.collect_with(stream, rows, progress, others).await?
+        Source::Found { query, columns, cells, offered } => {
+            let is_whole = columns.len() == schema.columns.len();
+            let found = match offered {
+                Some(offered) => offered.find(planner, moment, table, is_whole, progress).await?,
+                None => None,
+            };
+            match found {
+                Some(rows) => rows,
+                None => {
+                    let target = target(table, moment)?;
+                    let stream = planner.start(moment, target, query.clone()).await?;
+                    let form = Form::new(planner, table, &schema, cells.clone(), true)?;
+                    let rows = Rows::new(columns.clone());
+                    form.collect_with(stream, rows, progress, others).await?
+                }
+            }
         }
         Source::Merged { .. } => return Err(missing()),
     };

@@ -263,7 +263,7 @@ fn update(store: &Store, statement: Update, with: Option<With>) -> Result<Change
     items.extend(returning.iter().flat_map(Returning::items_of_others));
     let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
     let query = query::statement(query, with)?;
-    let source = Source::Found { query, columns, cells };
+    let source = Source::Found { query, columns, cells, offered: None };
     let (write, on_conflict) = (Write::Update(written), None);
     let verb = "UPDATE";
     Ok(Change { table, schema, source, write, returning, on_conflict, verb, rights })
@@ -294,7 +294,7 @@ fn delete(store: &Store, statement: Delete, with: Option<With>) -> Result<Change
     items.extend(returning.iter().flat_map(Returning::items_of_others));
     let query = select(items, Some((TARGET, &name)), others, statement.selection)?;
     let query = query::statement(query, with)?;
-    let source = Source::Found { query, columns, cells };
+    let source = Source::Found { query, columns, cells, offered: None };
     let (write, on_conflict) = (Write::Delete, None);
     let verb = "DELETE";
     Ok(Change { table, schema, source, write, returning, on_conflict, verb, rights })

@@ -45,7 +45,7 @@ const WORD_BYTES_MAX: usize = 16 << 10;
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// Longest text that is planned here; longer ones take the other road.
-const LONG_TEXT_BYTES_MAX: usize = 4 << 20;
+pub(super) const LONG_TEXT_BYTES_MAX: usize = 4 << 20;
 
 /// Longest that a query is planned on the thread of the session, which cannot be told to end: what
 /// takes longer is begun anew on a thread of its own.
@@ -177,7 +177,7 @@ impl ParsedQuery {
 
 /// Whether a text is too long to be planned on the thread of the session. Indentation costs
 /// nothing.
-fn is_long(sql: &str) -> bool {
+pub(super) fn is_long(sql: &str) -> bool {
     let words = || sql.split_ascii_whitespace().map(str::len).sum::<usize>();
     sql.len() > WORD_BYTES_MAX && (sql.len() > TEXT_BYTES_MAX || words() > WORD_BYTES_MAX)
 }
@@ -195,8 +195,7 @@ pub(crate) fn compile(
     sql: &str,
     parameters: QueryParameters<'_>,
 ) -> Result<Option<CompiledQuery>> {
-    let compile = || compile_whole(planner, moment, parsed, sql, parameters);
-    until_stopped(is_cancelled, compile).unwrap_or_else(|PlanningStopped| Err(cancelled()))
+    until_ended(|| compile_whole(planner, moment, parsed, sql, parameters))
 }
 
 /// As [`compile`], on the thread of a session, where nothing ends a statement.
@@ -210,9 +209,24 @@ pub(crate) fn compile_at_once(
     sql: &str,
     parameters: QueryParameters<'_>,
 ) -> std::result::Result<Result<Option<CompiledQuery>>, PlanningStopped> {
+    at_once(|| compile_whole(planner, moment, parsed, sql, parameters))
+}
+
+/// Calls `plan` on the thread of a session.
+///
+/// # Errors
+/// [`PlanningStopped`] if it takes longer than anything should wait for that thread.
+pub(super) fn at_once<T>(plan: impl FnOnce() -> T) -> std::result::Result<T, PlanningStopped> {
     let begun = Instant::now();
-    let is_late = move || begun.elapsed() > PLANNING_AT_ONCE_MAX;
-    until_stopped(is_late, || compile_whole(planner, moment, parsed, sql, parameters))
+    until_stopped(move || begun.elapsed() > PLANNING_AT_ONCE_MAX, plan)
+}
+
+/// Calls `plan` on a thread where the statement may be ended.
+///
+/// # Errors
+/// Its own; 57014 once the statement has ended.
+pub(super) fn until_ended<T>(plan: impl FnOnce() -> Result<T>) -> Result<T> {
+    until_stopped(is_cancelled, plan).unwrap_or_else(|PlanningStopped| Err(cancelled()))
 }
 
 /// Refuses a query that another engine runs, if PostgreSQL refuses it. One that takes long to bind
@@ -226,13 +240,9 @@ pub(crate) fn require_meaning(
     parsed: &ParsedQuery,
     sql: &str,
 ) -> Result<()> {
-    let begun = Instant::now();
-    let is_late = move || begun.elapsed() > PLANNING_AT_ONCE_MAX;
-    let settings = value_settings(planner);
-    let scans = planner.settings().scans();
-    let relations = SnapshotRelations::new(planner.store(), moment, planner.acting(), scans);
+    let Compilation { relations, settings, .. } = Compilation::new(planner, moment, sql);
     let bind = || bind_parameterized(&relations, &settings, &parsed.query, &[]);
-    match until_stopped(is_late, bind) {
+    match at_once(bind) {
         Ok(Err(error)) if !is_limit_of_engine(&error, relations.refused().is_some()) => {
             Err(from_bind(error, sql))
         }
@@ -249,61 +259,120 @@ fn compile_whole(
 ) -> Result<Option<CompiledQuery>> {
     let mut clock = PlanningClock(Instant::now());
     let mut planning = PlanningTimes { parse: parsed.parsing, ..PlanningTimes::default() };
-    let scans = planner.settings().scans();
-    let relations = SnapshotRelations::new(planner.store(), moment, planner.acting(), scans);
-    let is_forced = planner.settings().engine() == EngineChoice::Nacre;
-    let settings = value_settings(planner);
-    let declared = parameters.declared();
+    let compilation = Compilation::new(planner, moment, sql);
+    let Compilation { relations, settings, scans, .. } = &compilation;
     let bind = |declared: &[Option<SqlType>]| {
-        bind_parameterized(&relations, &settings, &parsed.query, declared)
+        bind_parameterized(relations, settings, &parsed.query, declared)
     };
-    let bound = match bind(&declared) {
-        Ok(bound) => bound,
-        Err(error) => {
-            let refused = relations.refused();
-            // Types of parameters may be guesses of the other engine: with none it counts.
-            let is_wrong =
-                || declared.is_empty() || bind(&[]).is_err_and(|error| !error.is_own_limit);
-            if !is_forced && (is_limit_of_engine(&error, refused.is_some()) || !is_wrong()) {
-                return Ok(None);
-            }
-            return Err(refused.unwrap_or_else(|| from_bind(error, sql)));
-        }
-    };
+    let Some(bound) = compilation.bind(&parameters.declared(), bind)? else { return Ok(None) };
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
-    let Some(values) = parameters.values(&bound.parameters, &settings)? else {
-        return if is_forced {
-            Err(Error::not_supported("parameters of no type"))
-        } else {
-            Ok(None)
-        };
-    };
-    let bound = match bound.with_values(&values) {
-        Ok(bound) => bound,
-        Err(_) if !is_forced => return Ok(None),
-        Err(error) => return Err(from_bind(error, sql)),
-    };
+    let Some(bound) = compilation.with_values(bound, parameters)? else { return Ok(None) };
     planning.bind = clock.lap();
-    let levels = require_levels(&bound);
-    let bound = if levels.is_ok() { optimize(bound, &relations) } else { bound };
+    let optimized = compilation.optimize(bound);
     planning.optimize = clock.lap();
     let is_measured = parsed.explain.is_some_and(ExplainRequest::is_about_rows);
-    let lowered = levels.and_then(|()| lower(&bound, &relations, is_measured, &settings));
-    let query = match lowered {
-        Ok(query) => query,
-        Err(LoweringError::NotSupported { .. }) if !is_forced => return Ok(None),
-        Err(error) => {
-            return Err(relations.refused().unwrap_or_else(|| from_lowering(error)));
-        }
-    };
-    let schema = match columns::answer_schema(&query.outputs, &sources(&bound, &relations)) {
+    let Some((plan, query)) = compilation.lower(optimized, is_measured)? else { return Ok(None) };
+    let schema = match columns::answer_schema(&query.outputs, &sources(&plan, relations)) {
         Ok(schema) => schema,
-        Err(_) if !is_forced => return Ok(None),
+        Err(_) if !compilation.is_forced => return Ok(None),
         Err(error) => return Err(error),
     };
     planning.compile = clock.lap();
-    let explain = parsed.explain;
+    let (explain, scans) = (parsed.explain, *scans);
     Ok(Some(CompiledQuery { query, schema, parameters: types, explain, planning, scans }))
+}
+
+/// What the steps of compiling a statement share. Each returns `None` if the other engine has to
+/// run the statement.
+pub(super) struct Compilation<'a> {
+    pub(super) relations: SnapshotRelations<'a>,
+    pub(super) settings: ValueSettings,
+    pub(super) scans: ScanSettings,
+    /// Whether no other engine may run it.
+    is_forced: bool,
+    sql: &'a str,
+}
+
+impl<'a> Compilation<'a> {
+    pub(super) fn new(planner: &'a Planner, moment: &'a Moment, sql: &'a str) -> Self {
+        let scans = planner.settings().scans();
+        Self {
+            relations: SnapshotRelations::new(planner.store(), moment, planner.acting(), scans),
+            settings: value_settings(planner),
+            scans,
+            is_forced: planner.settings().engine() == EngineChoice::Nacre,
+            sql,
+        }
+    }
+
+    /// Calls `bind` for the types of parameters that are `declared`.
+    pub(super) fn bind<T>(
+        &self,
+        declared: &[Option<SqlType>],
+        bind: impl Fn(&[Option<SqlType>]) -> std::result::Result<T, BindError>,
+    ) -> Result<Option<T>> {
+        let error = match bind(declared) {
+            Ok(bound) => return Ok(Some(bound)),
+            Err(error) => error,
+        };
+        let refused = self.relations.refused();
+        // Types of parameters may be guesses of the other engine: with none it counts.
+        let is_wrong = || declared.is_empty() || bind(&[]).is_err_and(|error| !error.is_own_limit);
+        if !self.is_forced && (is_limit_of_engine(&error, refused.is_some()) || !is_wrong()) {
+            return Ok(None);
+        }
+        Err(refused.unwrap_or_else(|| from_bind(error, self.sql)))
+    }
+
+    /// Puts the values of parameters in their places.
+    pub(super) fn with_values(
+        &self,
+        bound: QueryPlan,
+        parameters: QueryParameters<'_>,
+    ) -> Result<Option<QueryPlan>> {
+        let values = parameters.values(&bound.parameters, &self.settings)?;
+        let filled = match values {
+            Some(values) => bound.with_values(&values),
+            None if self.is_forced => return Err(Error::not_supported("parameters of no type")),
+            None => return Ok(None),
+        };
+        match filled {
+            Ok(bound) => Ok(Some(bound)),
+            Err(_) if !self.is_forced => Ok(None),
+            Err(error) => Err(from_bind(error, self.sql)),
+        }
+    }
+
+    pub(super) fn optimize(
+        &self,
+        bound: QueryPlan,
+    ) -> std::result::Result<QueryPlan, LoweringError> {
+        require_levels(&bound)?;
+        Ok(optimize(bound, &self.relations))
+    }
+
+    /// Lowers a plan, as EXPLAIN asks for if `is_measured`.
+    pub(super) fn lower(
+        &self,
+        optimized: std::result::Result<QueryPlan, LoweringError>,
+        is_measured: bool,
+    ) -> Result<Option<(QueryPlan, PhysicalQuery)>> {
+        let relations = &self.relations;
+        let lowered = optimized.and_then(|plan| {
+            let query = if is_measured {
+                let estimates = RowEstimates::of(&plan, relations);
+                lower_measured_query(&plan, relations, &estimates, &self.settings)
+            } else {
+                lower_query(&plan, relations, &self.settings)
+            };
+            Ok((plan, query?))
+        });
+        match lowered {
+            Ok(lowered) => Ok(Some(lowered)),
+            Err(LoweringError::NotSupported { .. }) if !self.is_forced => Ok(None),
+            Err(error) => Err(relations.refused().unwrap_or_else(|| from_lowering(error))),
+        }
+    }
 }
 
 /// Whether the other engine may answer a query that was refused when it was bound. Everything else
@@ -316,21 +385,6 @@ fn compile_whole(
 ///    other engine alone, and it words what a role may not read.
 fn is_limit_of_engine(error: &BindError, is_relation_refused: bool) -> bool {
     error.is_own_limit || is_relation_refused
-}
-
-/// Lowers a query, as EXPLAIN asks for if `is_measured`.
-fn lower(
-    query: &QueryPlan,
-    relations: &SnapshotRelations<'_>,
-    is_measured: bool,
-    settings: &ValueSettings,
-) -> std::result::Result<PhysicalQuery, LoweringError> {
-    if is_measured {
-        let estimates = RowEstimates::of(query, relations);
-        lower_measured_query(query, relations, &estimates, settings)
-    } else {
-        lower_query(query, relations, settings)
-    }
 }
 
 impl CompiledQuery {
@@ -364,14 +418,14 @@ impl CompiledQuery {
         let Self { query, schema, explain, planning, scans, .. } = self;
         let Some(request) = explain else {
             note_reads(&query.plan.root, moment);
-            return Ok(QueryRows::start(pool, query, schema, scans)?.boxed());
+            return Ok(QueryRows::start(pool, query, scans)?.with_schema(schema).boxed());
         };
         let description = query.plan.root.describe();
         let mut execution = None;
         if request.is_analyze {
             note_reads(&query.plan.root, moment);
             let begun = Instant::now();
-            let rows = QueryRows::start(pool, query, schema, scans)?;
+            let rows = QueryRows::start(pool, query, scans)?;
             execution = Some(explain::run_to_end(rows, begun).await?);
         }
         explain_answer(request, &description, planning, execution)
@@ -379,7 +433,7 @@ impl CompiledQuery {
 }
 
 /// Logs what the scans of a plan read, for the validation of a SERIALIZABLE transaction.
-fn note_reads(node: &PlanNode, moment: &Moment) {
+pub(super) fn note_reads(node: &PlanNode, moment: &Moment) {
     node.for_each_scan(&mut |scan| {
         moment.note(scan.snapshot.table(), || scan.logged_predicate());
     });

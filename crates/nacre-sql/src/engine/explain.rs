@@ -7,7 +7,7 @@ use datafusion::arrow::array::{RecordBatch, StringViewArray};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use futures::{StreamExt, stream};
+use futures::stream;
 use nacre_exec::counters::{BlockReport, NodeReport};
 use nacre_exec::dispatch::QueryReport;
 use nacre_exec::plan::OperatorDescription;
@@ -19,7 +19,6 @@ use crate::explain::{
     DocumentFormat, Form, Measured, NACRE_ENGINE, Node, PlanProperty, PlanningTimes, PropertyGroup,
     answer, engine_line, milliseconds, schema,
 };
-use crate::from_datafusion::from_datafusion;
 
 /// What an EXPLAIN asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,9 +129,7 @@ fn option_word(value: &OptionValue) -> Option<String> {
 /// # Errors
 /// Those of running it.
 pub(super) async fn run_to_end(mut rows: QueryRows, begun: Instant) -> Result<MeasuredRun> {
-    while let Some(batch) = rows.next().await {
-        batch.map_err(from_datafusion)?;
-    }
+    while rows.next().await?.is_some() {}
     Ok(MeasuredRun { time: begun.elapsed(), report: rows.report() })
 }
 

@@ -1,8 +1,9 @@
 //! The rows of a query as they come from the workers.
 
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -12,6 +13,7 @@ use futures::Stream;
 use futures::task::AtomicWaker;
 use nacre_exec::dispatch::{QueryOptions, QueryReport, ResultStream, WorkerPool};
 use nacre_exec::lower::{PhysicalQuery, QueryOutput};
+use nacre_exec::vector::ResultBatch;
 
 use super::columns::record_batch;
 use super::errors::from_exec;
@@ -32,7 +34,6 @@ pub(super) struct QueryRows {
     rows: ResultStream,
     waker: Arc<AtomicWaker>,
     outputs: Vec<QueryOutput>,
-    schema: SchemaRef,
     /// Batches since others got their turn.
     handed_on: u32,
     _workers: Arc<WorkerPool>,
@@ -46,7 +47,6 @@ impl QueryRows {
     pub(super) fn start(
         pool: &EnginePool,
         query: PhysicalQuery,
-        schema: SchemaRef,
         scans: ScanSettings,
     ) -> Result<Self> {
         let waker = Arc::<AtomicWaker>::default();
@@ -62,46 +62,78 @@ impl QueryRows {
         };
         let rows = workers.execute(query.plan, options).map_err(from_exec)?;
         pool.count_nacre();
-        let outputs = query.outputs;
-        Ok(Self { rows, waker, outputs, schema, handed_on: 0, _workers: workers })
+        Ok(Self { rows, waker, outputs: query.outputs, handed_on: 0, _workers: workers })
     }
 
-    pub(super) fn boxed(self) -> SendableRecordBatchStream {
-        Box::pin(self)
+    /// Has the rows be Arrow arrays.
+    pub(super) fn with_schema(self, schema: SchemaRef) -> ArrowRows {
+        ArrowRows { rows: self, schema }
+    }
+
+    /// Returns what the columns of the batches stand for.
+    pub(super) fn outputs(&self) -> &[QueryOutput] {
+        &self.outputs
+    }
+
+    /// Returns the next rows; `None` at the end.
+    ///
+    /// # Errors
+    /// That of the query; there are no more rows then.
+    pub(super) async fn next(&mut self) -> Result<Option<ResultBatch>> {
+        poll_fn(|context| self.poll_batch(context)).await
     }
 
     /// Returns what was counted so far.
     pub(super) fn report(&self) -> QueryReport {
         self.rows.report()
     }
-}
 
-impl Stream for QueryRows {
-    type Item = PlannerResult<RecordBatch>;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let this = &mut *self;
-        if this.handed_on == BATCHES_AT_ONCE {
-            this.handed_on = 0;
+    fn poll_batch(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<ResultBatch>>> {
+        if self.handed_on == BATCHES_AT_ONCE {
+            self.handed_on = 0;
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
         // Before the look, so that what comes after it wakes.
-        this.waker.register(context.waker());
-        let taken = match this.rows.try_next_batch() {
-            Ok(None) => return Poll::Pending,
-            Ok(Some(None)) => return Poll::Ready(None),
-            Ok(Some(Some(batch))) => {
-                this.handed_on += 1;
-                record_batch(&this.schema, &this.outputs, &batch)
+        self.waker.register(context.waker());
+        match self.rows.try_next_batch() {
+            Ok(None) => Poll::Pending,
+            Ok(Some(taken)) => {
+                self.handed_on += 1;
+                Poll::Ready(Ok(taken))
             }
-            Err(error) => Err(from_exec(error)),
+            Err(error) => Poll::Ready(Err(from_exec(error))),
+        }
+    }
+}
+
+/// The rows of a query as Arrow arrays.
+pub(super) struct ArrowRows {
+    rows: QueryRows,
+    schema: SchemaRef,
+}
+
+impl ArrowRows {
+    pub(super) fn boxed(self) -> SendableRecordBatchStream {
+        Box::pin(self)
+    }
+}
+
+impl Stream for ArrowRows {
+    type Item = PlannerResult<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        let taken = match ready!(this.rows.poll_batch(context)) {
+            Ok(None) => return Poll::Ready(None),
+            Ok(Some(batch)) => record_batch(&this.schema, this.rows.outputs(), &batch),
+            Err(error) => Err(error),
         };
         Poll::Ready(Some(taken.map_err(external)))
     }
 }
 
-impl RecordBatchStream for QueryRows {
+impl RecordBatchStream for ArrowRows {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

@@ -97,7 +97,7 @@ impl DatetimeField {
     }
 
     fn not_supported(name: &str, type_name: &str) -> ValueError {
-        ValueError::not_supported(format!("unit \"{name}\" not supported for type {type_name}"))
+        ValueError::feature_refused(format!("unit \"{name}\" not supported for type {type_name}"))
     }
 }
 

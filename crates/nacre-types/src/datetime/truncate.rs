@@ -24,7 +24,7 @@ fn refused(field: DatetimeField, name: &str, type_name: &str) -> ValueError {
         }
         _ => {
             let message = format!("unit \"{name}\" not supported for type {type_name}");
-            ValueError::not_supported(message)
+            ValueError::feature_refused(message)
         }
     }
 }

@@ -91,7 +91,7 @@ impl ExactNumeric {
     /// Rounds to a whole number; `None` if it does not fit.
     fn to_whole(&self, type_name: &str) -> Result<Option<i128>, ValueError> {
         let refuse = |what: &str| {
-            Err(ValueError::not_supported(format!("cannot convert {what} to {type_name}")))
+            Err(ValueError::feature_refused(format!("cannot convert {what} to {type_name}")))
         };
         match self.class() {
             NumericClass::NotANumber => refuse("NaN"),

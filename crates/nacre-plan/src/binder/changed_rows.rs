@@ -1,0 +1,355 @@
+//! UPDATE and DELETE: the query for the rows that are changed, and for what their columns get.
+//!
+//! ```text
+//! update t set a = a + 1, b = default from u where t.id = u.id
+//! row id, a + 1      <- Compute <- Filter [t.id = u.id] <- Join <- Scan t [row id, id, a], Scan u
+//! ```
+//!
+//! # Invariants
+//! 1. The first output is the id of a row; it may come several times, if FROM has several partners.
+//! 2. Values are of the types of their columns, brought there by assignment casts.
+
+use std::sync::Arc;
+
+use nacre_syntax::{
+    DeleteStatement, ExpressionKind, ExpressionNode, FromItem, RelationName, RowCondition,
+    SetAssignment, SourceRange, SqlName, TableAlias, UpdateStatement, WithClause,
+};
+use nacre_types::{SqlType, ValueSettings};
+use nacre_types::catalog::CastContext;
+
+use super::expressions::ExpressionPlace;
+use super::joins::{BoundFrom, cross_join};
+use super::row_comparisons::row_items;
+use super::scope::{Scope, ScopeColumn};
+use super::subqueries::BoundQuery;
+use super::{Binder, bind_sharing_queries};
+use crate::algebra::conjuncts::with_computed;
+use crate::algebra::{
+    ColumnSource, ComputedColumn, OutputColumn, QueryColumn, QueryPlan, RelationalOperator,
+    ScalarExpression, ScannedColumn,
+};
+use crate::definition::{RelationCatalog, RelationColumn, RelationDefinition};
+use crate::error::BindError;
+use crate::folding::ConstantColumns;
+
+/// A statement that changes rows that are there.
+#[derive(Clone, Copy, Debug)]
+pub enum RowChange<'a> {
+    Update(&'a UpdateStatement),
+    Delete(&'a DeleteStatement),
+}
+
+impl RowChange<'_> {
+    /// Whether it joins the relation to others, so that a row may be found several times.
+    pub fn has_other_tables(self) -> bool {
+        match self {
+            Self::Update(update) => !update.from.is_empty(),
+            Self::Delete(delete) => !delete.using.is_empty(),
+        }
+    }
+}
+
+/// What UPDATE or DELETE changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangedRows {
+    pub relation: Arc<RelationDefinition>,
+    /// Its first output is the id of a row.
+    pub query: QueryPlan,
+    /// What SET names, in its order; then, if whole rows are wanted, all other columns.
+    pub columns: Vec<ChangedColumn>,
+}
+
+/// A column of the relation, and what it has after the change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangedColumn {
+    pub position: usize,
+    /// Which output; `None` for the column's DEFAULT.
+    pub output: Option<usize>,
+}
+
+/// A query for rows, the relation that they are of, and what its columns have after the change.
+type BoundChange = (BoundQuery, (Arc<RelationDefinition>, Vec<ChangedColumn>));
+
+/// A column, and the expression that it gets; `None` for its DEFAULT.
+struct BoundAssignment {
+    position: usize,
+    value: Option<ScalarExpression>,
+}
+
+/// The parts of UPDATE and DELETE.
+struct ChangeClauses<'a> {
+    with: Option<&'a WithClause>,
+    table: &'a RelationName,
+    alias: Option<&'a SqlName>,
+    from: &'a [FromItem],
+    condition: Option<&'a RowCondition>,
+    assignments: &'a [SetAssignment],
+    range: SourceRange,
+}
+
+impl<'a> ChangeClauses<'a> {
+    /// # Errors
+    /// `not supported` for RETURNING.
+    fn of(change: RowChange<'a>) -> Result<Self, BindError> {
+        let (clauses, returning) = match change {
+            RowChange::Update(update) => {
+                let UpdateStatement { with, table, alias, assignments, from, condition, .. } =
+                    update;
+                let (with, alias, range) = (with.as_ref(), alias.as_ref(), update.range);
+                let condition = condition.as_ref();
+                (Self { with, table, alias, from, condition, assignments, range }, &update.returning)
+            }
+            RowChange::Delete(delete) => {
+                let DeleteStatement { with, table, alias, using: from, condition, .. } = delete;
+                let (with, alias, range) = (with.as_ref(), alias.as_ref(), delete.range);
+                let (condition, assignments) = (condition.as_ref(), &[][..]);
+                (Self { with, table, alias, from, condition, assignments, range }, &delete.returning)
+            }
+        };
+        if !returning.is_empty() {
+            return Err(BindError::not_supported("RETURNING", clauses.range));
+        }
+        Ok(clauses)
+    }
+}
+
+/// Binds UPDATE or DELETE; `has_whole_rows` has the query give the columns that SET does not name.
+/// `declared` are types of parameters, as for [`super::bind_parameterized`].
+///
+/// # Errors
+/// What PostgreSQL refuses, and 0A000 for what is not there yet.
+pub fn bind_changed_rows(
+    catalog: &dyn RelationCatalog,
+    settings: &ValueSettings,
+    change: RowChange<'_>,
+    has_whole_rows: bool,
+    declared: &[Option<SqlType>],
+) -> Result<ChangedRows, BindError> {
+    let clauses = ChangeClauses::of(change)?;
+    let bind = |binder: &mut Binder<'_>| binder.bind_change(&clauses, has_whole_rows);
+    let (query, (relation, columns)) = bind_sharing_queries(catalog, settings, declared, bind)?;
+    Ok(ChangedRows { relation, query, columns })
+}
+
+impl Binder<'_> {
+    fn bind_change(
+        &mut self,
+        clauses: &ChangeClauses<'_>,
+        has_whole_rows: bool,
+    ) -> Result<BoundChange, BindError> {
+        if let Some(with) = clauses.with {
+            self.bind_with(with)?;
+        }
+        self.outer_aggregates.push(Vec::new());
+        self.constants.push(Some(ConstantColumns::new()));
+        let bound = self.bind_change_clauses(clauses, has_whole_rows);
+        self.constants.pop();
+        self.outer_aggregates.pop();
+        bound
+    }
+
+    fn bind_change_clauses(
+        &mut self,
+        clauses: &ChangeClauses<'_>,
+        has_whole_rows: bool,
+    ) -> Result<BoundChange, BindError> {
+        let relation = self.find_changed_relation(clauses.table)?;
+        let (target, id) = self.scan_changed_relation(&relation, clauses)?;
+        let own = target.1.clone();
+        let (mut root, scope) = self.bind_beside_target(target, clauses.from)?;
+        match clauses.condition {
+            Some(RowCondition::Where(condition)) => {
+                let condition = self.bind(condition, ExpressionPlace::new(&scope, "WHERE"))?;
+                let condition = self.coerce_to_boolean(condition, "WHERE")?;
+                root = self.filter_rows(root, condition)?;
+            }
+            Some(RowCondition::CurrentOf(name)) => {
+                return Err(BindError::not_supported("WHERE CURRENT OF", name.range));
+            }
+            None => {}
+        }
+        let mut bound = Vec::new();
+        for assignment in clauses.assignments {
+            self.bind_assignment(&relation, assignment, &scope, &mut bound)?;
+        }
+        let values = bound.iter_mut().filter_map(|one| one.value.as_mut()).collect();
+        root = self.join_subqueries(root, values)?;
+        let (mut outputs, mut columns) = (vec![id], Vec::with_capacity(bound.len()));
+        let mut computed: Vec<ComputedColumn> = Vec::new();
+        for BoundAssignment { position, value } in bound {
+            let output = value.map(|value| {
+                let (name, sql_type) = (relation.columns[position].name.clone(), value.sql_type);
+                let column = self.column_of(&name, value, &mut computed);
+                outputs.push(OutputColumn { name, column, sql_type });
+                outputs.len() - 1
+            });
+            columns.push(ChangedColumn { position, output });
+        }
+        if has_whole_rows {
+            for (position, column) in own.columns.iter().enumerate() {
+                if columns.iter().any(|one| one.position == position) {
+                    continue;
+                }
+                columns.push(ChangedColumn { position, output: Some(outputs.len()) });
+                outputs.extend(output_of(column));
+            }
+        }
+        Ok(((with_computed(root, computed), outputs), (relation, columns)))
+    }
+
+    /// Finds the relation that a statement changes. What its rights are is asked elsewhere.
+    fn find_changed_relation(
+        &self,
+        table: &RelationName,
+    ) -> Result<Arc<RelationDefinition>, BindError> {
+        let range = table.name.range;
+        let (schema, name) = match &table.name.parts[..] {
+            [name] if self.is_common_query(&name.text) => {
+                let message = format!(
+                    "relation \"{}\" cannot be the target of a modifying statement",
+                    name.text
+                );
+                return Err(BindError::new("42809", message, range));
+            }
+            [name] => (None, name),
+            [schema, name] => (Some(schema.text.as_str()), name),
+            _ => return Err(BindError::not_supported("names of three parts", range)),
+        };
+        let found = self.catalog.find_relation_of_view(schema, &name.text);
+        found.ok_or_else(|| BindError::not_supported("changes of what is no table", range))
+    }
+
+    /// Makes the scan of the relation, and the output that is the id of a row.
+    fn scan_changed_relation(
+        &mut self,
+        relation: &Arc<RelationDefinition>,
+        clauses: &ChangeClauses<'_>,
+    ) -> Result<(BoundFrom, OutputColumn), BindError> {
+        let range = clauses.table.name.range;
+        let alias = clauses.alias.map(|name| TableAlias {
+            name: Some(name.clone()),
+            columns: Vec::new(),
+            definitions: Vec::new(),
+        });
+        let name = SqlName { text: relation.name.clone(), range };
+        let (mut scan, scope) = self.scan_relation(relation, &name, alias.as_ref(), range)?;
+        let column = self.columns.add(QueryColumn {
+            name: "row id".into(),
+            sql_type: SqlType::BIGINT,
+            is_nullable: false,
+            source: ColumnSource::Computed,
+        });
+        if let RelationalOperator::Scan { relation, columns } = &mut scan {
+            columns.push(ScannedColumn { position: relation.row_id_position(), column });
+        }
+        let id = OutputColumn { name: "row id".to_owned(), column, sql_type: SqlType::BIGINT };
+        Ok(((scan, scope), id))
+    }
+
+    /// Adds the items of FROM or USING, which cannot name the relation that is changed.
+    fn bind_beside_target(
+        &mut self,
+        target: BoundFrom,
+        from: &[FromItem],
+    ) -> Result<BoundFrom, BindError> {
+        let Some(first) = from.first() else { return Ok(target) };
+        let outer = self.out_of_reach.len();
+        self.out_of_reach.extend(target.1.tables.iter().map(|table| table.name.clone()));
+        let bound = self.bind_from(from);
+        self.out_of_reach.truncate(outer);
+        cross_join(target, bound?, first.range)
+    }
+
+    /// Binds what an assignment gives to one column, or to several.
+    fn bind_assignment(
+        &mut self,
+        relation: &RelationDefinition,
+        assignment: &SetAssignment,
+        scope: &Scope,
+        bound: &mut Vec<BoundAssignment>,
+    ) -> Result<(), BindError> {
+        let SetAssignment { targets, is_row, value } = assignment;
+        let values = match row_items(value) {
+            _ if !is_row => std::slice::from_ref(value),
+            Some(items) => items,
+            None if matches!(value.kind, ExpressionKind::Subquery(_)) => {
+                let what = "assignments of a query to several columns";
+                return Err(BindError::not_supported(what, value.range));
+            }
+            None => {
+                let message = "source for a multiple-column UPDATE item must be a sub-SELECT or \
+                               ROW() expression";
+                return Err(BindError::new("0A000", message, value.range));
+            }
+        };
+        if values.len() != targets.len() {
+            let message = "number of columns does not match number of values";
+            return Err(BindError::new("42601", message, value.range));
+        }
+        for (target, value) in targets.iter().zip(values) {
+            if !target.steps.is_empty() {
+                let what = "assignments to parts of columns";
+                return Err(BindError::not_supported(what, target.name.range));
+            }
+            let name = &target.name;
+            let position = relation.columns.iter().position(|own| own.name == name.text);
+            let position = position.ok_or_else(|| {
+                let (column, table) = (&name.text, &relation.name);
+                let message =
+                    format!("column \"{column}\" of relation \"{table}\" does not exist");
+                BindError::new("42703", message, name.range)
+            })?;
+            let value = self.bind_assigned_value(&relation.columns[position], value, scope)?;
+            if bound.iter().any(|one| one.position == position) {
+                let message = format!("multiple assignments to same column \"{}\"", name.text);
+                return Err(BindError::new("42601", message, name.range));
+            }
+            bound.push(BoundAssignment { position, value });
+        }
+        Ok(())
+    }
+
+    fn bind_assigned_value(
+        &mut self,
+        column: &RelationColumn,
+        value: &ExpressionNode,
+        scope: &Scope,
+    ) -> Result<Option<ScalarExpression>, BindError> {
+        if value.kind == ExpressionKind::Default {
+            return Ok(None);
+        }
+        let bound = self.bind(value, ExpressionPlace::new(scope, "UPDATE"))?;
+        self.assign(bound, column).map(Some)
+    }
+
+    /// Returns an expression as a value of a column.
+    ///
+    /// # Errors
+    /// 42804 if there is no cast for it; those of reading a literal.
+    pub(super) fn assign(
+        &mut self,
+        value: ScalarExpression,
+        column: &RelationColumn,
+    ) -> Result<ScalarExpression, BindError> {
+        let (source, range) = (value.sql_type, value.range);
+        let coerced = self.coerce(value, column.sql_type, CastContext::Assignment, range);
+        coerced.map_err(|error| match error.sql_state {
+            "42846" => {
+                let (name, target) = (&column.name, column.sql_type.without_modifier());
+                let message = format!(
+                    "column \"{name}\" is of type {target} but expression is of type {source}"
+                );
+                let hint = "You will need to rewrite or cast the expression.";
+                BindError::new("42804", message, range).with_hint(hint)
+            }
+            _ => error,
+        })
+    }
+}
+
+/// Returns a column of the changed relation as an output.
+fn output_of(column: &ScopeColumn) -> Option<OutputColumn> {
+    let sql_type = column.value.sql_type;
+    Some(OutputColumn { name: column.name.to_string(), column: column.id()?, sql_type })
+}

@@ -1,0 +1,82 @@
+//! The rows of UPDATE and DELETE that Nacre's own engine finds.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use nacre_ingest::Progress;
+use nacre_store::{RowId, Table};
+
+use super::cell::Cell;
+use super::defaults::compiled;
+use super::rows::Rows;
+use super::source::yield_after;
+use crate::cancellation::cancelled;
+use crate::engine::{ChangedRowStream, EnginePool, OfferedChange};
+use crate::error::Result;
+use crate::planner::Planner;
+use crate::transaction::Moment;
+
+/// A statement that is offered to Nacre's own engine.
+#[derive(Clone, Debug)]
+pub(super) struct OfferedRows {
+    change: Arc<OfferedChange>,
+    pool: Arc<EnginePool>,
+}
+
+impl OfferedRows {
+    pub(super) fn new(change: OfferedChange, pool: &Arc<EnginePool>) -> Self {
+        Self { change: Arc::new(change), pool: Arc::clone(pool) }
+    }
+
+    /// Finds the rows, and computes what their columns get; `None` if the other engine has to.
+    ///
+    /// # Errors
+    /// Those of the query; 22008 and the like for a value that its column cannot take; 53200.
+    pub(super) async fn find(
+        &self,
+        planner: &Planner,
+        moment: &Arc<Moment>,
+        table: &Arc<Table>,
+        has_whole_rows: bool,
+        progress: &Progress,
+    ) -> Result<Option<Rows>> {
+        let compiled = self.change.compile(planner, moment, has_whole_rows).await?;
+        let Some(compiled) = compiled else { return Ok(None) };
+        let stream = compiled.start(&self.pool, moment)?;
+        collect(planner, table, stream, progress).await.map(Some)
+    }
+}
+
+/// Collects the rows of a stream, each once.
+async fn collect(
+    planner: &Planner,
+    table: &Table,
+    mut stream: ChangedRowStream,
+    progress: &Progress,
+) -> Result<Rows> {
+    let (schema, columns) = (table.schema(), stream.columns().to_vec());
+    let cell = |position: usize| Cell::default_of(table, position);
+    let cells: Vec<Cell> =
+        columns.iter().map(|one| cell(one.position)).collect::<Result<_>>()?;
+    let asked = cells.iter().zip(&columns).filter(|(_, one)| one.output.is_none());
+    let defaults = compiled(planner, table, asked.map(|(cell, _)| cell))?;
+    let mut rows = Rows::new(columns.iter().map(|one| one.position).collect());
+    let mut seen = stream.may_repeat().then(HashSet::<RowId>::new);
+    while let Some(batch) = stream.next().await? {
+        if progress.is_cancelled() {
+            return Err(cancelled());
+        }
+        let ids = batch.ids()?;
+        let mut is_new = |id: &RowId| seen.as_mut().is_none_or(|seen| seen.insert(*id));
+        let (kept, ids): (Vec<u32>, Vec<RowId>) =
+            (0..).zip(ids).filter(|(_, id)| is_new(id)).unzip();
+        let mut drawn = defaults.draw(|_| kept.len())?;
+        let count = ids.len();
+        rows.append(&schema, ids, |place, column, buffer| match columns[place].output {
+            Some(output) => batch.append(output, &kept, buffer),
+            None => (0..count).try_for_each(|_| cells[place].push(None, &mut drawn, column, buffer)),
+        })?;
+        yield_after(count).await;
+    }
+    Ok(rows)
+}
