@@ -29,7 +29,7 @@ mod statistics;
 mod stored_values;
 
 pub(crate) use compile::{
-    CompiledQuery, OfferedStatement, ParsedQuery, compile, compile_at_once, require_meaning,
+    CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, compile, compile_at_once, require_meaning,
 };
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;

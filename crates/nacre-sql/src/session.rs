@@ -47,7 +47,7 @@ use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
 use crate::{ddl, dml, explain, indexes, transaction};
 
-use self::queries::{CompiledRun, of_printed_text};
+use self::queries::{CompiledRun, of_neither_engine, of_printed_text};
 
 /// Attempts to alter a sequence while others are given values: each is in the way of one only if it
 /// falls between two steps in memory.
@@ -259,11 +259,11 @@ impl Session {
                 return self.declare(turn, declaration, sql, query).await;
             }
         }
-        let turn = match self.run_compiled_statement(turn, statement, &values).await? {
+        let (turn, left) = match self.run_compiled_statement(turn, statement, &values).await? {
             CompiledRun::Started(outcome) => return Ok(outcome),
-            CompiledRun::NotTaken(turn) => turn,
+            CompiledRun::NotTaken(turn, left) => (turn, left),
         };
-        match statement.with_values(&values)? {
+        let outcome = match statement.with_values(&values)? {
             // Boxed, since what is run may be an EXECUTE, which comes back here.
             Some(parsed) => {
                 let (sql, types) = (statement.sql(), statement.parameter_types());
@@ -271,7 +271,8 @@ impl Session {
                 Box::pin(self.run_parsed(turn, parsed, given, io)).await
             }
             None => Box::pin(self.run_general(turn, statement.sql(), io)).await,
-        }
+        };
+        outcome.map_err(|error| of_neither_engine(error, left))
     }
 
     /// Returns the columns of the rows that a statement answers; `None` if it answers none, or if
@@ -436,11 +437,12 @@ impl Session {
             return Ok(outcome);
         }
         let key = scanned.as_ref().map(|scanned| scanned.key.as_str());
-        let turn = match self.run_compiled(turn, sql, key).await? {
+        let (turn, left) = match self.run_compiled(turn, sql, key).await? {
             CompiledRun::Started(outcome) => return Ok(outcome),
-            CompiledRun::NotTaken(turn) => turn,
+            CompiledRun::NotTaken(turn, left) => (turn, left),
         };
-        self.run_general(turn, sql, io).await
+        let outcome = self.run_general(turn, sql, io).await;
+        outcome.map_err(|error| of_neither_engine(error, left))
     }
 
     /// Runs a statement that is no short one, and no query of Nacre's own engine.

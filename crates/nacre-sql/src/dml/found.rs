@@ -41,7 +41,7 @@ impl OfferedRows {
         progress: &Progress,
     ) -> Result<Option<Rows>> {
         let compiled = self.change.compile(planner, moment, has_whole_rows).await?;
-        let Some(compiled) = compiled else { return Ok(None) };
+        let Some(compiled) = compiled.taken() else { return Ok(None) };
         let stream = compiled.start(&self.pool, moment)?;
         collect(planner, table, stream, progress).await.map(Some)
     }

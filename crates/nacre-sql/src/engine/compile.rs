@@ -182,7 +182,7 @@ pub(super) fn is_long(sql: &str) -> bool {
     sql.len() > WORD_BYTES_MAX && (sql.len() > TEXT_BYTES_MAX || words() > WORD_BYTES_MAX)
 }
 
-/// Compiles a query; `None` if the other engine has to run it. Ends early once the statement that
+/// Compiles a query, unless the other engine has to run it. Ends early once the statement that
 /// this thread works for has ended.
 ///
 /// # Errors
@@ -194,8 +194,8 @@ pub(crate) fn compile(
     parsed: &ParsedQuery,
     sql: &str,
     parameters: QueryParameters<'_>,
-) -> Result<Option<CompiledQuery>> {
-    until_ended(|| compile_whole(planner, moment, parsed, sql, parameters))
+) -> Result<EngineOffer<CompiledQuery>> {
+    until_ended(|| compile_whole(planner, moment, parsed, sql, parameters).into_offer())
 }
 
 /// As [`compile`], on the thread of a session, where nothing ends a statement.
@@ -208,8 +208,8 @@ pub(crate) fn compile_at_once(
     parsed: &ParsedQuery,
     sql: &str,
     parameters: QueryParameters<'_>,
-) -> std::result::Result<Result<Option<CompiledQuery>>, PlanningStopped> {
-    at_once(|| compile_whole(planner, moment, parsed, sql, parameters))
+) -> std::result::Result<Result<EngineOffer<CompiledQuery>>, PlanningStopped> {
+    at_once(|| compile_whole(planner, moment, parsed, sql, parameters).into_offer())
 }
 
 /// Calls `plan` on the thread of a session.
@@ -256,7 +256,7 @@ fn compile_whole(
     parsed: &ParsedQuery,
     sql: &str,
     parameters: QueryParameters<'_>,
-) -> Result<Option<CompiledQuery>> {
+) -> CompilationResult<CompiledQuery> {
     let mut clock = PlanningClock(Instant::now());
     let mut planning = PlanningTimes { parse: parsed.parsing, ..PlanningTimes::default() };
     let compilation = Compilation::new(planner, moment, sql);
@@ -264,26 +264,72 @@ fn compile_whole(
     let bind = |declared: &[Option<SqlType>]| {
         bind_parameterized(relations, settings, &parsed.query, declared)
     };
-    let Some(bound) = compilation.bind(&parameters.declared(), bind)? else { return Ok(None) };
+    let bound = compilation.bind(&parameters.declared(), bind)?;
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
-    let Some(bound) = compilation.with_values(bound, parameters)? else { return Ok(None) };
+    let bound = compilation.with_values(bound, parameters)?;
     planning.bind = clock.lap();
     let optimized = compilation.optimize(bound);
     planning.optimize = clock.lap();
     let is_measured = parsed.explain.is_some_and(ExplainRequest::is_about_rows);
-    let Some((plan, query)) = compilation.lower(optimized, is_measured)? else { return Ok(None) };
-    let schema = match columns::answer_schema(&query.outputs, &sources(&plan, relations)) {
-        Ok(schema) => schema,
-        Err(_) if !compilation.is_forced => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    let (plan, query) = compilation.lower(optimized, is_measured)?;
+    let schema = columns::answer_schema(&query.outputs, &sources(&plan, relations));
+    let schema = schema.map_err(|error| compilation.limit(error))?;
     planning.compile = clock.lap();
     let (explain, scans) = (parsed.explain, *scans);
-    Ok(Some(CompiledQuery { query, schema, parameters: types, explain, planning, scans }))
+    Ok(CompiledQuery { query, schema, parameters: types, explain, planning, scans })
 }
 
-/// What the steps of compiling a statement share. Each returns `None` if the other engine has to
-/// run the statement.
+/// What came of a statement that was offered to the engine.
+#[derive(Debug)]
+pub(crate) enum EngineOffer<T> {
+    Taken(T),
+    /// The other engine has to run it. Why, unless that is about relations that are read there
+    /// alone.
+    Left(Option<Error>),
+}
+
+impl<T> EngineOffer<T> {
+    /// Returns what was compiled, if it was taken.
+    pub(crate) fn taken(self) -> Option<T> {
+        match self {
+            Self::Taken(taken) => Some(taken),
+            Self::Left(_) => None,
+        }
+    }
+}
+
+/// Why a statement is not compiled.
+pub(super) enum CompilationStop {
+    /// As [`EngineOffer::Left`].
+    Left(Option<Error>),
+    /// It has an error, whichever engine runs it.
+    Failed(Error),
+}
+
+impl From<Error> for CompilationStop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+pub(super) type CompilationResult<T> = std::result::Result<T, CompilationStop>;
+
+/// Tells statements with errors from those that are left to the other engine.
+pub(super) trait IntoOffer<T> {
+    fn into_offer(self) -> Result<EngineOffer<T>>;
+}
+
+impl<T> IntoOffer<T> for CompilationResult<T> {
+    fn into_offer(self) -> Result<EngineOffer<T>> {
+        match self {
+            Ok(taken) => Ok(EngineOffer::Taken(taken)),
+            Err(CompilationStop::Left(why)) => Ok(EngineOffer::Left(why)),
+            Err(CompilationStop::Failed(error)) => Err(error),
+        }
+    }
+}
+
+/// What the steps of compiling a statement share.
 pub(super) struct Compilation<'a> {
     pub(super) relations: SnapshotRelations<'a>,
     pub(super) settings: ValueSettings,
@@ -310,18 +356,19 @@ impl<'a> Compilation<'a> {
         &self,
         declared: &[Option<SqlType>],
         bind: impl Fn(&[Option<SqlType>]) -> std::result::Result<T, BindError>,
-    ) -> Result<Option<T>> {
+    ) -> CompilationResult<T> {
         let error = match bind(declared) {
-            Ok(bound) => return Ok(Some(bound)),
+            Ok(bound) => return Ok(bound),
             Err(error) => error,
         };
         let refused = self.relations.refused();
         // Types of parameters may be guesses of the other engine: with none it counts.
         let is_wrong = || declared.is_empty() || bind(&[]).is_err_and(|error| !error.is_own_limit);
         if !self.is_forced && (is_limit_of_engine(&error, refused.is_some()) || !is_wrong()) {
-            return Ok(None);
+            let why = refused.is_none().then(|| from_bind(error, self.sql));
+            return Err(CompilationStop::Left(why));
         }
-        Err(refused.unwrap_or_else(|| from_bind(error, self.sql)))
+        Err(refused.unwrap_or_else(|| from_bind(error, self.sql)).into())
     }
 
     /// Puts the values of parameters in their places.
@@ -329,18 +376,16 @@ impl<'a> Compilation<'a> {
         &self,
         bound: QueryPlan,
         parameters: QueryParameters<'_>,
-    ) -> Result<Option<QueryPlan>> {
+    ) -> CompilationResult<QueryPlan> {
         let values = parameters.values(&bound.parameters, &self.settings)?;
-        let filled = match values {
-            Some(values) => bound.with_values(&values),
-            None if self.is_forced => return Err(Error::not_supported("parameters of no type")),
-            None => return Ok(None),
-        };
-        match filled {
-            Ok(bound) => Ok(Some(bound)),
-            Err(_) if !self.is_forced => Ok(None),
-            Err(error) => Err(from_bind(error, self.sql)),
-        }
+        let values =
+            values.ok_or_else(|| self.limit(Error::not_supported("parameters of no type")))?;
+        bound.with_values(&values).map_err(|error| self.limit(from_bind(error, self.sql)))
+    }
+
+    /// Returns what becomes of a statement that meets a limit of the engine.
+    fn limit(&self, error: Error) -> CompilationStop {
+        if self.is_forced { error.into() } else { CompilationStop::Left(Some(error)) }
     }
 
     pub(super) fn optimize(
@@ -356,7 +401,7 @@ impl<'a> Compilation<'a> {
         &self,
         optimized: std::result::Result<QueryPlan, LoweringError>,
         is_measured: bool,
-    ) -> Result<Option<(QueryPlan, PhysicalQuery)>> {
+    ) -> CompilationResult<(QueryPlan, PhysicalQuery)> {
         let relations = &self.relations;
         let lowered = optimized.and_then(|plan| {
             let query = if is_measured {
@@ -367,24 +412,27 @@ impl<'a> Compilation<'a> {
             };
             Ok((plan, query?))
         });
-        match lowered {
-            Ok(lowered) => Ok(Some(lowered)),
-            Err(LoweringError::NotSupported { .. }) if !self.is_forced => Ok(None),
-            Err(error) => Err(relations.refused().unwrap_or_else(|| from_lowering(error))),
-        }
+        lowered.map_err(|error| match error {
+            LoweringError::NotSupported { .. } if !self.is_forced => {
+                let why = relations.refused().is_none().then(|| from_lowering(error));
+                CompilationStop::Left(why)
+            }
+            _ => relations.refused().unwrap_or_else(|| from_lowering(error)).into(),
+        })
     }
 }
 
 /// Whether the other engine may answer a query that was refused when it was bound. Everything else
 /// is an error of the query in PostgreSQL, too, so that no engine may answer it. Exceptions:
 ///
-/// 1. What this engine does not have, or bounds more tightly than PostgreSQL: marked as such where
-///    it is refused. Names of functions, operators, types and columns are not among these, since
+/// 1. What this engine does not have: marked as such where it is refused. What it bounds more
+///    tightly than PostgreSQL is no exception, since the other engine takes longer for it. Names of functions, operators, types and columns are not among these, since
 ///    the binder knows all that PostgreSQL has.
 /// 2. A relation that may not be read here (`is_relation_refused`): those of catalogs are of the
 ///    other engine alone, and it words what a role may not read.
 fn is_limit_of_engine(error: &BindError, is_relation_refused: bool) -> bool {
-    error.is_own_limit || is_relation_refused
+    let is_bound = error.sql_state.starts_with("54");
+    error.is_own_limit && !is_bound || is_relation_refused
 }
 
 impl CompiledQuery {

@@ -46,7 +46,6 @@ pub(super) fn from_lowering(error: LoweringError) -> Error {
         }
         LoweringError::NotSupported { .. } => {
             Error::new(ErrorKind::NotSupported, error.to_string())
-                .with_hint("SET nacre.engine = auto runs what this engine has not with the other.")
         }
         LoweringError::Stopped => Error::new(ErrorKind::Cancelled, error.to_string()),
         _ => Error::new(ErrorKind::Internal, error.to_string()),

@@ -11,7 +11,10 @@ use nacre_store::{RowId, Value};
 use nacre_syntax::{Statement, parse_statement};
 use nacre_types::SqlType;
 
-use super::compile::{Compilation, LONG_TEXT_BYTES_MAX, at_once, is_long, note_reads, until_ended};
+use super::compile::{
+    Compilation, CompilationResult, CompilationStop, EngineOffer, IntoOffer, LONG_TEXT_BYTES_MAX,
+    at_once, is_long, note_reads, until_ended,
+};
 use super::parameters::QueryParameters;
 use super::pool::EnginePool;
 use super::rows::QueryRows;
@@ -53,7 +56,7 @@ impl OfferedChange {
         Some(Self { statement, sql, types, values })
     }
 
-    /// Compiles the query for the rows; `None` if the other engine has to run it.
+    /// Compiles the query for the rows, unless the other engine has to run it.
     /// `has_whole_rows` has it give the columns that are not assigned, too.
     ///
     /// # Errors
@@ -64,17 +67,17 @@ impl OfferedChange {
         planner: &Planner,
         moment: &Arc<Moment>,
         has_whole_rows: bool,
-    ) -> Result<Option<CompiledChange>> {
+    ) -> Result<EngineOffer<CompiledChange>> {
         if planner.settings().engine() == EngineChoice::DataFusion {
-            return Ok(None);
+            return Ok(EngineOffer::Left(None));
         }
         if !is_long(&self.sql)
             && let Ok(compiled) = at_once(|| self.compile_here(planner, moment, has_whole_rows))
         {
-            return compiled;
+            return compiled.into_offer();
         }
         let (own, planner, moment) = (Arc::clone(self), planner.clone(), Arc::clone(moment));
-        let compile = move || own.compile_here(&planner, &moment, has_whole_rows);
+        let compile = move || own.compile_here(&planner, &moment, has_whole_rows).into_offer();
         aside(true, async { until_ended(compile) }).await
     }
 
@@ -83,8 +86,10 @@ impl OfferedChange {
         planner: &Planner,
         moment: &Moment,
         has_whole_rows: bool,
-    ) -> Result<Option<CompiledChange>> {
-        let Some(change) = row_change(&self.statement) else { return Ok(None) };
+    ) -> CompilationResult<CompiledChange> {
+        let Some(change) = row_change(&self.statement) else {
+            return Err(CompilationStop::Left(None));
+        };
         let compilation = Compilation::new(planner, moment, &self.sql);
         let Compilation { relations, settings, scans, .. } = &compilation;
         let parameters = QueryParameters::Given(&self.types, &self.values);
@@ -92,12 +97,11 @@ impl OfferedChange {
             bind_changed_rows(relations, settings, change, has_whole_rows, declared)
         };
         let bound = compilation.bind(&parameters.declared(), bind)?;
-        let Some(ChangedRows { query, columns, .. }) = bound else { return Ok(None) };
-        let Some(query) = compilation.with_values(query, parameters)? else { return Ok(None) };
-        let lowered = compilation.lower(compilation.optimize(query), false)?;
+        let ChangedRows { query, columns, .. } = bound;
+        let query = compilation.with_values(query, parameters)?;
+        let (_, query) = compilation.lower(compilation.optimize(query), false)?;
         let may_repeat = change.has_other_tables();
-        let compiled = |(_, query)| CompiledChange { query, columns, may_repeat, scans: *scans };
-        Ok(lowered.map(compiled))
+        Ok(CompiledChange { query, columns, may_repeat, scans: *scans })
     }
 }
 

@@ -10,7 +10,7 @@ use nacre_store::Value;
 
 use super::Session;
 use crate::engine::{
-    CompiledQuery, OfferedStatement, ParsedQuery, QueryParameters, compile, compile_at_once,
+    CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, QueryParameters, compile, compile_at_once,
     require_meaning,
 };
 use crate::error::{Error, ErrorKind, Result};
@@ -24,8 +24,21 @@ use crate::transaction::{Moment, Turn, tie};
 /// What became of a statement that was offered to Nacre's own engine.
 pub(super) enum CompiledRun {
     Started(Outcome),
-    /// The statement goes on with its turn in another way.
-    NotTaken(Turn),
+    /// The statement goes on with its turn in another way; why it was not taken, as
+    /// [`EngineOffer::Left`] says.
+    NotTaken(Turn, Option<Error>),
+}
+
+/// SQLSTATEs of errors by which the other engine says that it does not know what it was asked for.
+const UNKNOWING_CODES: [&str; 4] = ["42000", "22000", "42883", "0A000"];
+
+/// Returns the error of a statement that neither engine can run: what is missing in Nacre's own
+/// one, unless the other one says what is wrong with the statement.
+pub(super) fn of_neither_engine(error: Error, left: Option<Error>) -> Error {
+    match left {
+        Some(left) if UNKNOWING_CODES.contains(&error.sqlstate()) => left,
+        _ => error,
+    }
 }
 
 /// Takes the place from an error of a statement of PREPARE: it is one in the statement as it was
@@ -44,14 +57,14 @@ impl Session {
         short_key: Option<&str>,
     ) -> Result<CompiledRun> {
         if !self.may_compile(short_key) {
-            return Ok(CompiledRun::NotTaken(turn));
+            return Ok(CompiledRun::NotTaken(turn, None));
         }
         match OfferedStatement::of(sql) {
             Some(OfferedStatement::Answered(parsed)) => {
                 self.start_compiled(turn, &parsed, sql, (&[], &[])).await
             }
             Some(OfferedStatement::Kept(parsed)) => self.check_kept(turn, &parsed, sql),
-            None => Ok(CompiledRun::NotTaken(turn)),
+            None => Ok(CompiledRun::NotTaken(turn, None)),
         }
     }
 
@@ -62,7 +75,7 @@ impl Session {
             let moment = turn.moment(true)?;
             require_meaning(&self.planner, &moment, parsed, sql)?;
         }
-        Ok(CompiledRun::NotTaken(turn))
+        Ok(CompiledRun::NotTaken(turn, None))
     }
 
     /// As [`Session::run_compiled`], for a prepared statement with the values of its parameters.
@@ -73,16 +86,16 @@ impl Session {
         values: &[Value],
     ) -> Result<CompiledRun> {
         if !self.may_compile(statement.short_key()) {
-            return Ok(CompiledRun::NotTaken(turn));
+            return Ok(CompiledRun::NotTaken(turn, None));
         }
-        let Some(parsed) = statement.query() else { return Ok(CompiledRun::NotTaken(turn)) };
+        let Some(parsed) = statement.query() else { return Ok(CompiledRun::NotTaken(turn, None)) };
         turn.require_sound()?;
         // Describing it would take the session's thread.
         if parsed.is_long() {
-            return Ok(CompiledRun::NotTaken(turn));
+            return Ok(CompiledRun::NotTaken(turn, None));
         }
         if !values.is_empty() && !self.is_taken(&mut turn, statement)? {
-            return Ok(CompiledRun::NotTaken(turn));
+            return Ok(CompiledRun::NotTaken(turn, None));
         }
         let parameters = (statement.parameter_types(), values);
         self.start_compiled(turn, parsed, statement.sql(), parameters).await
@@ -104,7 +117,10 @@ impl Session {
         self.begin_as();
         let moment = turn.moment(false)?;
         let compiled = self.compile(&moment, parsed, sql, parameters).await?;
-        let Some(compiled) = compiled else { return Ok(CompiledRun::NotTaken(turn)) };
+        let compiled = match compiled {
+            EngineOffer::Taken(compiled) => compiled,
+            EngineOffer::Left(why) => return Ok(CompiledRun::NotTaken(turn, why)),
+        };
         let tag = compiled.tag();
         let started = compiled.start(&self.engine, &moment).await;
         // A block may go on without a statement that failed, whose error told of what it read.
@@ -121,7 +137,7 @@ impl Session {
         parsed: &ParsedQuery,
         sql: &str,
         (types, values): (&[ParameterType], &[Value]),
-    ) -> Result<Option<CompiledQuery>> {
+    ) -> Result<EngineOffer<CompiledQuery>> {
         if !parsed.is_long() {
             let parameters = QueryParameters::Given(types, values);
             let compiled = compile_at_once(&self.planner, moment, parsed, sql, parameters);
@@ -172,7 +188,7 @@ impl Session {
             return Ok(None);
         }
         let parameters = QueryParameters::Told(types);
-        let compiled = compile(&self.planner, moment, parsed, statement.sql(), parameters)?;
+        let compiled = compile(&self.planner, moment, parsed, statement.sql(), parameters)?.taken();
         let is_taken = compiled.is_some();
         statement.decide(EngineDecision { definitions, choice, is_taken });
         Ok(compiled)
@@ -269,7 +285,7 @@ impl Session {
         let sql = sql.filter(|_| self.settings().engine() != EngineChoice::DataFusion);
         let parsed = sql.and_then(|sql| Some((ParsedQuery::within(sql)?, sql)));
         let compiled = match parsed {
-            Some((parsed, sql)) => self.compile(&moment, &parsed, sql, (&[], &[])).await?,
+            Some((parsed, sql)) => self.compile(&moment, &parsed, sql, (&[], &[])).await?.taken(),
             None => None,
         };
         let stream = match compiled {
