@@ -31,7 +31,8 @@ mod stored_values;
 pub(crate) use compile::{
     CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, compile, compile_at_once, require_meaning,
 };
+pub(crate) use explain::ExplainedChange;
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;
-pub(crate) use row_changes::{ChangedRowStream, GivenStatement, OfferedChange};
+pub(crate) use row_changes::{ChangedRowStream, GivenStatement, MeasuredChange, OfferedChange};

@@ -625,7 +625,7 @@ impl Session {
         let inner = match statement {
             ParsedStatement::Statement(inner) => inner,
             ParsedStatement::Explain(explain) if dml::explains(&explain) => {
-                return self.explain(turn, explain, io).await;
+                return self.explain(turn, explain, given, io).await;
             }
             other => {
                 turn.require_sound()?;
@@ -791,6 +791,7 @@ impl Session {
         &self,
         mut turn: Turn,
         explain: ExplainStatement,
+        given: GivenStatement<'_>,
         io: StatementIo,
     ) -> Result<Outcome> {
         turn.require_sound()?;
@@ -798,7 +799,9 @@ impl Session {
             turn.require_writable("EXPLAIN ANALYZE")?;
         }
         let progress = io.progress.unwrap_or_default();
-        let stream = dml::explain(&self.store, &self.planner, &mut turn, explain, progress).await?;
+        let (store, planner, pool) = (&self.store, &self.planner, &self.engine);
+        let explained = dml::explain(store, planner, &mut turn, explain, given, pool, progress);
+        let stream = explained.await?;
         turn.done(false);
         let tag = Some(explain::TAG.to_owned());
         Ok(Outcome::Rows { schema: stream.schema(), stream, tag })

@@ -346,7 +346,7 @@ fn joined_columns(
 /// Returns how many columns a node hands on.
 pub(super) fn width(node: &PlanNode) -> usize {
     match node {
-        PlanNode::Scan(scan) => scan.columns.len(),
+        PlanNode::Scan(scan) => scan.width(),
         PlanNode::Measured(measured) => width(&measured.input),
         PlanNode::Kept(kept) => width(&kept.input),
         PlanNode::Filter(filter) => width(&filter.input),

@@ -60,6 +60,13 @@ pub struct ScanNode {
     pub sample: Option<ScanSample>,
 }
 
+impl ScanNode {
+    /// Returns how many columns it hands on.
+    pub fn width(&self) -> usize {
+        self.columns.len() + usize::from(self.has_row_ids)
+    }
+}
+
 /// Keeps the rows for which all predicates are true, one after the other.
 #[derive(Clone, Debug)]
 pub struct FilterNode {

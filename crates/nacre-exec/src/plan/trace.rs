@@ -62,7 +62,7 @@ impl<'p> ColumnTrace<'p> {
     fn of_scan(scan: &'p ScanNode) -> Self {
         let count = scan.columns.len();
         let traced = |output| (output < count).then_some(TracedColumn { scan: 0, output });
-        let columns = (0..count + usize::from(scan.has_row_ids)).map(traced).collect();
+        let columns = (0..scan.width()).map(traced).collect();
         let scans = vec![TracedScan { scan, is_read: vec![false; count], narrows: true }];
         Self { scans, columns, ..Self::default() }
     }

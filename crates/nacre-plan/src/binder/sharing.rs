@@ -109,6 +109,12 @@ impl Binder<'_> {
         {
             return None;
         }
+        if table.is_materialized == Some(false) && !query_never_fails(root) {
+            // PostgreSQL computes what is read of it, where it is read.
+            let what = "NOT MATERIALIZED queries that are read twice, may differ and may fail";
+            let error = BindError::not_supported(what, table.name.range);
+            self.unshared.get_or_insert(error);
+        }
         let reference = CommonReference {
             index: self.common_queries.len(),
             may_fail: !query_never_fails(root),

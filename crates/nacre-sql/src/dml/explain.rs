@@ -21,6 +21,7 @@ use super::cell::missing;
 use super::change::{Change, Source};
 use super::source::target;
 use super::statement::{change_of, writes};
+use crate::engine::{EnginePool, ExplainedChange, GivenStatement};
 use crate::error::Result;
 use crate::explain::{self, Form, Measured, Node};
 use crate::planner::Planner;
@@ -46,6 +47,8 @@ pub(crate) async fn explain(
     planner: &Planner,
     turn: &mut Turn,
     statement: ExplainStatement,
+    given: GivenStatement<'_>,
+    pool: &Arc<EnginePool>,
     progress: Arc<Progress>,
 ) -> Result<SendableRecordBatchStream> {
     let form = explain::form(&ParsedStatement::Explain(statement.clone()));
@@ -53,9 +56,22 @@ pub(crate) async fn explain(
     let ParsedStatement::Statement(inner) = *statement else {
         return Err(missing());
     };
-    let change = change_of(store, *inner)?;
+    let change = change_of(store, *inner)?.offered(given, pool);
     change.require(planner)?;
     let moment = turn.moment(true)?;
+    if let Source::Found { offered: Some(offered), columns, .. } = &change.source {
+        let has_whole_rows = columns.len() == change.schema.columns.len();
+        if let Some(measured) = offered.measure(planner, &moment, has_whole_rows).await? {
+            let (verb, schema) = (verb(&change), Arc::clone(&change.schema));
+            let begun = Instant::now();
+            let rows = match options.analyze {
+                true => run(change, planner, turn, &moment, progress).await?,
+                false => None,
+            };
+            let done = rows.map(|rows| (rows, begun.elapsed()));
+            return measured.answer(ExplainedChange { verb, table: &schema.name, done });
+        }
+    }
     if let Some(Form::Document { format, .. }) = form {
         let mut measured = Measured { planning: Duration::ZERO, steps: None, execution: None };
         let mut query = None;

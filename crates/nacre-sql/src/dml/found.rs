@@ -11,7 +11,7 @@ use super::defaults::compiled;
 use super::rows::Rows;
 use super::source::yield_after;
 use crate::cancellation::cancelled;
-use crate::engine::{ChangedRowStream, EnginePool, OfferedChange};
+use crate::engine::{ChangedRowStream, EnginePool, MeasuredChange, OfferedChange};
 use crate::error::Result;
 use crate::planner::Planner;
 use crate::transaction::Moment;
@@ -44,6 +44,23 @@ impl OfferedRows {
         let Some(compiled) = compiled.taken() else { return Ok(None) };
         let stream = compiled.start(&self.pool, moment)?;
         collect(planner, table, stream, progress).await.map(Some)
+    }
+
+    /// Describes the query for the rows for EXPLAIN; `None` if the other engine has to run it.
+    ///
+    /// # Errors
+    /// Those of binding it and, with ANALYZE, of running it.
+    pub(super) async fn measure(
+        &self,
+        planner: &Planner,
+        moment: &Arc<Moment>,
+        has_whole_rows: bool,
+    ) -> Result<Option<MeasuredChange>> {
+        let compiled = self.change.compile(planner, moment, has_whole_rows).await?;
+        match compiled.taken() {
+            Some(compiled) => compiled.measure(&self.pool, moment).await,
+            None => Ok(None),
+        }
     }
 }
 

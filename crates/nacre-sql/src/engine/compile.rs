@@ -130,11 +130,15 @@ fn kept_query(statement: Statement) -> Option<Box<QueryExpression>> {
 }
 
 /// Times one step of planning after the other.
-struct PlanningClock(Instant);
+pub(super) struct PlanningClock(Instant);
 
 impl PlanningClock {
+    pub(super) fn start() -> Self {
+        Self(Instant::now())
+    }
+
     /// Returns the time since the last step.
-    fn lap(&mut self) -> Duration {
+    pub(super) fn lap(&mut self) -> Duration {
         let now = Instant::now();
         now - std::mem::replace(&mut self.0, now)
     }
@@ -257,7 +261,7 @@ fn compile_whole(
     sql: &str,
     parameters: QueryParameters<'_>,
 ) -> CompilationResult<CompiledQuery> {
-    let mut clock = PlanningClock(Instant::now());
+    let mut clock = PlanningClock::start();
     let mut planning = PlanningTimes { parse: parsed.parsing, ..PlanningTimes::default() };
     let compilation = Compilation::new(planner, moment, sql);
     let Compilation { relations, settings, scans, .. } = &compilation;
@@ -476,7 +480,7 @@ impl CompiledQuery {
             let rows = QueryRows::start(pool, query, scans)?;
             execution = Some(explain::run_to_end(rows, begun).await?);
         }
-        explain_answer(request, &description, planning, execution)
+        explain_answer(request, &description, planning, execution, None)
     }
 }
 

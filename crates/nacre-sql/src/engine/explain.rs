@@ -133,7 +133,17 @@ pub(super) async fn run_to_end(mut rows: QueryRows, begun: Instant) -> Result<Me
     Ok(MeasuredRun { time: begun.elapsed(), report: rows.report() })
 }
 
-/// Answers an EXPLAIN.
+/// What is done with the rows of a plan.
+#[derive(Debug)]
+pub(crate) struct ExplainedChange<'a> {
+    /// `Update` and so on.
+    pub(crate) verb: &'static str,
+    pub(crate) table: &'a str,
+    /// The rows that were changed, and the time that this took.
+    pub(crate) done: Option<(u64, Duration)>,
+}
+
+/// Answers an EXPLAIN, of a query or of a change of its rows.
 ///
 /// # Errors
 /// Those of making a batch.
@@ -142,15 +152,26 @@ pub(super) fn explain_answer(
     plan: &OperatorDescription,
     planning: PlanningTimes,
     run: Option<MeasuredRun>,
+    change: Option<ExplainedChange<'_>>,
 ) -> Result<SendableRecordBatchStream> {
-    let measured = planning.with(run.as_ref().map(|run| run.time));
+    let done = change.as_ref().and_then(|change| change.done);
+    let all = |run: &MeasuredRun| run.time + done.map_or(Duration::ZERO, |(_, time)| time);
+    let measured = planning.with(run.as_ref().map(all));
     let measured = request.has_summary().then_some(measured);
     if let Some(format) = request.format {
         let time = run.as_ref().map(|run| run.time);
-        return answer(format, plan_node(plan, request, time), measured, NACRE_ENGINE);
+        let mut node = plan_node(plan, request, time);
+        if let Some(ExplainedChange { verb, table, .. }) = change {
+            node = Node::changing(verb, table, Some(node), done.map(|(rows, _)| rows));
+        }
+        return answer(format, node, measured, NACRE_ENGINE);
     }
     let mut lines = Vec::new();
-    plan_lines(plan, request, 0, &mut lines);
+    if let Some(ExplainedChange { verb, table, .. }) = &change {
+        let rows = done.map(|(rows, _)| format!(" (actual rows={rows} loops=1)"));
+        lines.push(format!("{verb} on {table}{}", rows.unwrap_or_default()));
+    }
+    plan_lines(plan, request, lines.len(), &mut lines);
     if let (Some(run), true) = (&run, request.has_timing) {
         pipeline_lines(run, &mut lines);
     }

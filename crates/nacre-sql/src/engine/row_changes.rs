@@ -2,9 +2,12 @@
 //! engine.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use datafusion::execution::SendableRecordBatchStream;
 use nacre_column::ColumnBuffer;
 use nacre_exec::lower::{OutputForm, PhysicalQuery, QueryOutput};
+use nacre_exec::plan::OperatorDescription;
 use nacre_exec::vector::{ResultBatch, VectorValues};
 use nacre_plan::binder::{ChangedColumn, ChangedRows, RowChange, bind_changed_rows};
 use nacre_store::{RowId, Value};
@@ -13,13 +16,17 @@ use nacre_types::SqlType;
 
 use super::compile::{
     Compilation, CompilationResult, CompilationStop, EngineOffer, IntoOffer, LONG_TEXT_BYTES_MAX,
-    at_once, is_long, note_reads, until_ended,
+    PlanningClock, at_once, is_long, note_reads, until_ended,
+};
+use super::explain::{
+    ExplainRequest, ExplainedChange, MeasuredRun, explain_answer, run_to_end,
 };
 use super::parameters::QueryParameters;
 use super::pool::EnginePool;
 use super::rows::QueryRows;
 use super::stored_values::append_stored_values;
 use crate::error::{Error, ErrorKind, Result};
+use crate::explain::PlanningTimes;
 use crate::planner::Planner;
 use crate::planning::aside;
 use crate::prepared::ParameterType;
@@ -38,22 +45,32 @@ pub(crate) struct GivenStatement<'a> {
 #[derive(Debug)]
 pub(crate) struct OfferedChange {
     statement: Statement,
+    /// What EXPLAIN asks for, if it is within one.
+    explain: Option<ExplainRequest>,
+    parsing: Duration,
     sql: String,
     types: Vec<ParameterType>,
     values: Vec<Value>,
 }
 
 impl OfferedChange {
-    /// Parses a statement, if it is one.
+    /// Parses a statement, if it is one, or EXPLAIN of one.
     pub(crate) fn of(given: GivenStatement<'_>) -> Option<Self> {
         let GivenStatement { sql, types, values } = given;
         if sql.len() > LONG_TEXT_BYTES_MAX {
             return None;
         }
-        let statement = parse_statement(sql).ok().flatten()?;
+        let begun = Instant::now();
+        let (statement, explain) = match parse_statement(sql).ok().flatten()? {
+            Statement::Explain(explain) => {
+                (*explain.statement, Some(ExplainRequest::of(&explain.options)?))
+            }
+            statement => (statement, None),
+        };
         row_change(&statement)?;
-        let (sql, types, values) = (sql.to_owned(), types.to_vec(), values.to_vec());
-        Some(Self { statement, sql, types, values })
+        let (parsing, sql) = (begun.elapsed(), sql.to_owned());
+        let (types, values) = (types.to_vec(), values.to_vec());
+        Some(Self { statement, explain, parsing, sql, types, values })
     }
 
     /// Compiles the query for the rows, unless the other engine has to run it.
@@ -90,6 +107,8 @@ impl OfferedChange {
         let Some(change) = row_change(&self.statement) else {
             return Err(CompilationStop::Left(None));
         };
+        let mut clock = PlanningClock::start();
+        let mut planning = PlanningTimes { parse: self.parsing, ..PlanningTimes::default() };
         let compilation = Compilation::new(planner, moment, &self.sql);
         let Compilation { relations, settings, scans, .. } = &compilation;
         let parameters = QueryParameters::Given(&self.types, &self.values);
@@ -99,9 +118,16 @@ impl OfferedChange {
         let bound = compilation.bind(&parameters.declared(), bind)?;
         let ChangedRows { query, columns, .. } = bound;
         let query = compilation.with_values(query, parameters)?;
-        let (_, query) = compilation.lower(compilation.optimize(query), false)?;
+        planning.bind = clock.lap();
+        let optimized = compilation.optimize(query);
+        planning.optimize = clock.lap();
+        let explain = self.explain;
+        let is_measured = explain.is_some_and(ExplainRequest::is_about_rows);
+        let (_, query) = compilation.lower(optimized, is_measured)?;
+        planning.compile = clock.lap();
         let may_repeat = change.has_other_tables();
-        Ok(CompiledChange { query, columns, may_repeat, scans: *scans })
+        let scans = *scans;
+        Ok(CompiledChange { query, columns, may_repeat, explain, planning, scans })
     }
 }
 
@@ -119,6 +145,8 @@ pub(crate) struct CompiledChange {
     query: PhysicalQuery,
     columns: Vec<ChangedColumn>,
     may_repeat: bool,
+    explain: Option<ExplainRequest>,
+    planning: PlanningTimes,
     scans: ScanSettings,
 }
 
@@ -128,10 +156,51 @@ impl CompiledChange {
     /// # Errors
     /// Those of preparing the plan.
     pub(crate) fn start(self, pool: &EnginePool, moment: &Moment) -> Result<ChangedRowStream> {
-        let Self { query, columns, may_repeat, scans } = self;
+        let Self { query, columns, may_repeat, scans, .. } = self;
         note_reads(&query.plan.root, moment);
         let rows = QueryRows::start(pool, query, scans)?;
         Ok(ChangedRowStream { rows, columns, may_repeat })
+    }
+
+    /// Describes the query for EXPLAIN, and with ANALYZE runs it to its end, to be measured; `None`
+    /// if there is no EXPLAIN.
+    ///
+    /// # Errors
+    /// Those of running it.
+    pub(crate) async fn measure(
+        self,
+        pool: &EnginePool,
+        moment: &Moment,
+    ) -> Result<Option<MeasuredChange>> {
+        let Self { query, explain, planning, scans, .. } = self;
+        let Some(request) = explain else { return Ok(None) };
+        let description = query.plan.root.describe();
+        let mut run = None;
+        if request.is_analyze {
+            note_reads(&query.plan.root, moment);
+            let begun = Instant::now();
+            run = Some(run_to_end(QueryRows::start(pool, query, scans)?, begun).await?);
+        }
+        Ok(Some(MeasuredChange { request, description, planning, run }))
+    }
+}
+
+/// The query for the rows of a change, as EXPLAIN shows it.
+pub(crate) struct MeasuredChange {
+    request: ExplainRequest,
+    description: OperatorDescription,
+    planning: PlanningTimes,
+    run: Option<MeasuredRun>,
+}
+
+impl MeasuredChange {
+    /// Answers the EXPLAIN.
+    ///
+    /// # Errors
+    /// Those of making a batch.
+    pub(crate) fn answer(self, change: ExplainedChange<'_>) -> Result<SendableRecordBatchStream> {
+        let Self { request, description, planning, run } = self;
+        explain_answer(request, &description, planning, run, Some(change))
     }
 }
 
