@@ -460,8 +460,10 @@ fn full_joins_with_a_condition_above_may_be_left_out() {
 fn lateral_queries_are_evaluated_for_rows_that_conditions_leave() {
     let (database, _) = TestDatabase::of_rows(50, 30, 20);
     let query = "lateral (select 0 union select 1 / v.id from t u) l(c)";
-    let sql = format!("select count(*) from t v left join t w on v.id = w.id, {query} where v.id > 0");
+    let sql =
+        format!("select count(*) from t v left join t w on v.id = w.id, {query} where v.id > 0");
     assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["50".into()]]));
-    check_divided_by_zero(&database, &sql.replace("v.id > 0", "v.id > -1"));    let refused = database.run_optimized(&sql.replace("v.id > 0", "v.id - 1 > -1")).unwrap_err();
+    check_divided_by_zero(&database, &sql.replace("v.id > 0", "v.id > -1"));
+    let refused = database.run_optimized(&sql.replace("v.id > 0", "v.id - 1 > -1")).unwrap_err();
     assert_eq!(refused, "not supported: conditions that may fail above LATERAL queries that may");
 }

@@ -24,6 +24,7 @@ mod constant_columns;
 mod expressions;
 mod first_rows;
 mod grouping;
+mod inserted_rows;
 mod joins;
 mod labels;
 mod lateral;
@@ -64,6 +65,7 @@ use nacre_syntax::{QueryExpression, SourceRange};
 use nacre_types::{SqlType, ValueSettings};
 
 pub use changed_rows::{ChangedColumn, ChangedRows, RowChange, bind_changed_rows};
+pub use inserted_rows::bind_inserted_rows;
 use recursion::OpenRecursion;
 use scope::OuterScope;
 use sharing::{CommonUses, WithPlace};

@@ -29,7 +29,8 @@ mod statistics;
 mod stored_values;
 
 pub(crate) use compile::{
-    CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, compile, compile_at_once, require_meaning,
+    CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, compile, compile_at_once,
+    require_meaning,
 };
 pub(crate) use explain::ExplainedChange;
 pub(crate) use parameters::QueryParameters;

@@ -141,7 +141,11 @@ impl Binder<'_> {
                 if place.sets != SetAllowance::Allowed {
                     return place.refuse_set(range);
                 }
-                if is_known_set(chosen.entry) { Ok(call_of(chosen, range)) } else { apply(chosen, range) }
+                if is_known_set(chosen.entry) {
+                    Ok(call_of(chosen, range))
+                } else {
+                    apply(chosen, range)
+                }
             }
             _ => Err(BindError::not_supported("this kind of function", range)),
         }

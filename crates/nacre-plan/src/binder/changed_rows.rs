@@ -12,11 +12,12 @@
 use std::sync::Arc;
 
 use nacre_syntax::{
-    DeleteStatement, ExpressionKind, ExpressionNode, FromItem, RelationName, RowCondition,
-    SetAssignment, SourceRange, SqlName, TableAlias, UpdateStatement, WithClause,
+    ColumnTarget, DeleteStatement, ExpressionKind, ExpressionNode, FromItem, ObjectName,
+    RelationName, RowCondition, SetAssignment, SourceRange, SqlName, TableAlias, UpdateStatement,
+    WithClause,
 };
-use nacre_types::{SqlType, ValueSettings};
 use nacre_types::catalog::CastContext;
+use nacre_types::{SqlType, ValueSettings};
 
 use super::expressions::ExpressionPlace;
 use super::joins::{BoundFrom, cross_join};
@@ -50,11 +51,11 @@ impl RowChange<'_> {
     }
 }
 
-/// What UPDATE or DELETE changes.
+/// What a statement changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedRows {
     pub relation: Arc<RelationDefinition>,
-    /// Its first output is the id of a row.
+    /// Its first output is the id of a row, unless rows are new.
     pub query: QueryPlan,
     /// What SET names, in its order; then, if whole rows are wanted, all other columns.
     pub columns: Vec<ChangedColumn>,
@@ -69,7 +70,7 @@ pub struct ChangedColumn {
 }
 
 /// A query for rows, the relation that they are of, and what its columns have after the change.
-type BoundChange = (BoundQuery, (Arc<RelationDefinition>, Vec<ChangedColumn>));
+pub(super) type BoundChange = (BoundQuery, (Arc<RelationDefinition>, Vec<ChangedColumn>));
 
 /// A column, and the expression that it gets; `None` for its DEFAULT.
 struct BoundAssignment {
@@ -98,13 +99,19 @@ impl<'a> ChangeClauses<'a> {
                     update;
                 let (with, alias, range) = (with.as_ref(), alias.as_ref(), update.range);
                 let condition = condition.as_ref();
-                (Self { with, table, alias, from, condition, assignments, range }, &update.returning)
+                (
+                    Self { with, table, alias, from, condition, assignments, range },
+                    &update.returning,
+                )
             }
             RowChange::Delete(delete) => {
                 let DeleteStatement { with, table, alias, using: from, condition, .. } = delete;
                 let (with, alias, range) = (with.as_ref(), alias.as_ref(), delete.range);
                 let (condition, assignments) = (condition.as_ref(), &[][..]);
-                (Self { with, table, alias, from, condition, assignments, range }, &delete.returning)
+                (
+                    Self { with, table, alias, from, condition, assignments, range },
+                    &delete.returning,
+                )
             }
         };
         if !returning.is_empty() {
@@ -154,7 +161,7 @@ impl Binder<'_> {
         clauses: &ChangeClauses<'_>,
         has_whole_rows: bool,
     ) -> Result<BoundChange, BindError> {
-        let relation = self.find_changed_relation(clauses.table)?;
+        let relation = self.find_changed_relation(&clauses.table.name)?;
         let (target, id) = self.scan_changed_relation(&relation, clauses)?;
         let own = target.1.clone();
         let (mut root, scope) = self.bind_beside_target(target, clauses.from)?;
@@ -199,12 +206,12 @@ impl Binder<'_> {
     }
 
     /// Finds the relation that a statement changes. What its rights are is asked elsewhere.
-    fn find_changed_relation(
+    pub(super) fn find_changed_relation(
         &self,
-        table: &RelationName,
+        table: &ObjectName,
     ) -> Result<Arc<RelationDefinition>, BindError> {
-        let range = table.name.range;
-        let (schema, name) = match &table.name.parts[..] {
+        let range = table.range;
+        let (schema, name) = match &table.parts[..] {
             [name] if self.is_common_query(&name.text) => {
                 let message = format!(
                     "relation \"{}\" cannot be the target of a modifying statement",
@@ -288,18 +295,7 @@ impl Binder<'_> {
             return Err(BindError::new("42601", message, value.range));
         }
         for (target, value) in targets.iter().zip(values) {
-            if !target.steps.is_empty() {
-                let what = "assignments to parts of columns";
-                return Err(BindError::not_supported(what, target.name.range));
-            }
-            let name = &target.name;
-            let position = relation.columns.iter().position(|own| own.name == name.text);
-            let position = position.ok_or_else(|| {
-                let (column, table) = (&name.text, &relation.name);
-                let message =
-                    format!("column \"{column}\" of relation \"{table}\" does not exist");
-                BindError::new("42703", message, name.range)
-            })?;
+            let (name, position) = (&target.name, relation.position_assigned(target)?);
             let value = self.bind_assigned_value(&relation.columns[position], value, scope)?;
             if bound.iter().any(|one| one.position == position) {
                 let message = format!("multiple assignments to same column \"{}\"", name.text);
@@ -344,6 +340,25 @@ impl Binder<'_> {
                 BindError::new("42804", message, range).with_hint(hint)
             }
             _ => error,
+        })
+    }
+}
+
+impl RelationDefinition {
+    /// Returns the position of a column that a statement assigns to.
+    ///
+    /// # Errors
+    /// 42703; `not supported` for a part of a column.
+    pub(super) fn position_assigned(&self, target: &ColumnTarget) -> Result<usize, BindError> {
+        let name = &target.name;
+        if !target.steps.is_empty() {
+            return Err(BindError::not_supported("assignments to parts of columns", name.range));
+        }
+        let position = self.columns.iter().position(|own| own.name == name.text);
+        position.ok_or_else(|| {
+            let (column, table) = (&name.text, &self.name);
+            let message = format!("column \"{column}\" of relation \"{table}\" does not exist");
+            BindError::new("42703", message, name.range)
         })
     }
 }

@@ -107,9 +107,17 @@ impl Binder<'_> {
             QueryBody::Nested(query) => query,
             _ => &Box::new(bare_query(body, range)),
         };
+        self.bind_untyped_query(query)
+    }
+
+    /// Binds a query whose literals keep their lack of a type.
+    pub(super) fn bind_untyped_query(
+        &mut self,
+        query: &QueryExpression,
+    ) -> Result<SetOperand, BindError> {
         self.is_set_operand = true;
         let (mut root, outputs) = self.bind_query(query)?;
-        let ranges = match body {
+        let ranges = match &query.body {
             QueryBody::Select(core) => output_ranges(core),
             QueryBody::Values(rows) => rows.iter().flatten().map(|value| value.range).collect(),
             _ => Vec::new(),

@@ -6,8 +6,8 @@ use nacre_types::SqlValue;
 
 use crate::algebra::conjuncts::conjuncts_of;
 use crate::algebra::{
-    ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind, SetInput,
-    SetVariant,
+    ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+    SetInput, SetVariant,
 };
 use crate::properties::{is_comparison, is_one_to_one};
 

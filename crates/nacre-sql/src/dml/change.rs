@@ -44,7 +44,14 @@ pub(super) enum Source {
     Values { lists: Vec<Vec<Cell>>, query: Option<ParsedStatement> },
     /// New rows: `targets` are the columns that the outputs of the query are for, and `literals`
     /// says which outputs are texts in quotes.
-    Query { query: ParsedStatement, targets: Vec<usize>, is_listed: bool, literals: Vec<bool> },
+    Query {
+        query: ParsedStatement,
+        targets: Vec<usize>,
+        is_listed: bool,
+        literals: Vec<bool>,
+        /// As of [`Source::Found`].
+        offered: Option<OfferedRows>,
+    },
     /// Rows that are there: the first output is the row's id. `columns` of the table get a value
     /// each.
     Found {
@@ -56,6 +63,19 @@ pub(super) enum Source {
     },
     /// Pairs of a row, or none, and what it is merged with; see [`super::merge`].
     Merged { query: ParsedStatement, clauses: Vec<MergeClause>, check: Option<ParsedStatement> },
+}
+
+impl Source {
+    /// Returns what is offered to Nacre's own engine, and whether whole rows are wanted.
+    pub(super) fn offered(&self, schema: &TableSchema) -> Option<(&OfferedRows, bool)> {
+        match self {
+            Self::Query { offered, .. } => Some((offered.as_ref()?, true)),
+            Self::Found { offered, columns, .. } => {
+                Some((offered.as_ref()?, columns.len() == schema.columns.len()))
+            }
+            Self::Values { .. } | Self::Merged { .. } => None,
+        }
+    }
 }
 
 /// What is done with rows of a table.
@@ -98,7 +118,7 @@ impl Change {
     /// Has Nacre's own engine find the rows that are changed, if it can.
     #[must_use]
     pub(crate) fn offered(mut self, given: GivenStatement<'_>, pool: &Arc<EnginePool>) -> Self {
-        if let Source::Found { offered, .. } = &mut self.source {
+        if let Source::Found { offered, .. } | Source::Query { offered, .. } = &mut self.source {
             let rows = |change| OfferedRows::new(change, pool);
             *offered = OfferedChange::of(given).map(rows);
         }

@@ -59,18 +59,17 @@ pub(crate) async fn explain(
     let change = change_of(store, *inner)?.offered(given, pool);
     change.require(planner)?;
     let moment = turn.moment(true)?;
-    if let Source::Found { offered: Some(offered), columns, .. } = &change.source {
-        let has_whole_rows = columns.len() == change.schema.columns.len();
-        if let Some(measured) = offered.measure(planner, &moment, has_whole_rows).await? {
-            let (verb, schema) = (verb(&change), Arc::clone(&change.schema));
-            let begun = Instant::now();
-            let rows = match options.analyze {
-                true => run(change, planner, turn, &moment, progress).await?,
-                false => None,
-            };
-            let done = rows.map(|rows| (rows, begun.elapsed()));
-            return measured.answer(ExplainedChange { verb, table: &schema.name, done });
-        }
+    if let Some((offered, is_whole)) = change.source.offered(&change.schema)
+        && let Some(measured) = offered.measure(planner, &moment, is_whole).await?
+    {
+        let (verb, schema) = (verb(&change), Arc::clone(&change.schema));
+        let begun = Instant::now();
+        let rows = match options.analyze {
+            true => run(change, planner, turn, &moment, progress).await?,
+            false => None,
+        };
+        let done = rows.map(|rows| (rows, begun.elapsed()));
+        return measured.answer(ExplainedChange { verb, table: &schema.name, done });
     }
     if let Some(Form::Document { format, .. }) = form {
         let mut measured = Measured { planning: Duration::ZERO, steps: None, execution: None };

@@ -1,4 +1,4 @@
-//! The rows of UPDATE and DELETE that Nacre's own engine finds.
+//! The rows of UPDATE, DELETE and INSERT that Nacre's own engine finds.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -73,25 +73,31 @@ async fn collect(
 ) -> Result<Rows> {
     let (schema, columns) = (table.schema(), stream.columns().to_vec());
     let cell = |position: usize| Cell::default_of(table, position);
-    let cells: Vec<Cell> =
-        columns.iter().map(|one| cell(one.position)).collect::<Result<_>>()?;
+    let cells: Vec<Cell> = columns.iter().map(|one| cell(one.position)).collect::<Result<_>>()?;
     let asked = cells.iter().zip(&columns).filter(|(_, one)| one.output.is_none());
     let defaults = compiled(planner, table, asked.map(|(cell, _)| cell))?;
     let mut rows = Rows::new(columns.iter().map(|one| one.position).collect());
-    let mut seen = stream.may_repeat().then(HashSet::<RowId>::new);
+    let has_ids = stream.ids().is_some();
+    let may_repeat = stream.ids().is_some_and(|ids| ids.may_repeat);
+    let mut seen = may_repeat.then(HashSet::<RowId>::new);
     while let Some(batch) = stream.next().await? {
         if progress.is_cancelled() {
             return Err(cancelled());
         }
-        let ids = batch.ids()?;
+        let ids = if has_ids { batch.ids()? } else { Vec::new() };
         let mut is_new = |id: &RowId| seen.as_mut().is_none_or(|seen| seen.insert(*id));
-        let (kept, ids): (Vec<u32>, Vec<RowId>) =
+        let (mut kept, ids): (Vec<u32>, Vec<RowId>) =
             (0..).zip(ids).filter(|(_, id)| is_new(id)).unzip();
-        let mut drawn = defaults.draw(|_| kept.len())?;
-        let count = ids.len();
-        rows.append(&schema, ids, |place, column, buffer| match columns[place].output {
+        if !has_ids {
+            kept = (0..batch.len() as u32).collect();
+        }
+        let count = kept.len();
+        let mut drawn = defaults.draw(|_| count)?;
+        rows.append(&schema, count, ids, |place, column, buffer| match columns[place].output {
             Some(output) => batch.append(output, &kept, buffer),
-            None => (0..count).try_for_each(|_| cells[place].push(None, &mut drawn, column, buffer)),
+            None => {
+                (0..count).try_for_each(|_| cells[place].push(None, &mut drawn, column, buffer))
+            }
         })?;
         yield_after(count).await;
     }

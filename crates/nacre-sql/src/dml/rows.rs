@@ -67,8 +67,8 @@ impl Rows {
         self.batches.iter().map(RowBatch::len).sum()
     }
 
-    /// Appends rows that are there, by their ids: `fill` appends a value for each of them for the
-    /// column at each place in [`Rows::columns`].
+    /// Appends rows, which have `ids` unless they are new: `fill` appends a value for each of them
+    /// for the column at each place in [`Rows::columns`].
     ///
     /// # Errors
     /// Those of `fill`; 53200 if the statement has too many rows.
@@ -78,11 +78,11 @@ impl Rows {
     pub(super) fn append(
         &mut self,
         schema: &TableSchema,
+        rows: usize,
         ids: Vec<RowId>,
         mut fill: impl FnMut(usize, &ColumnDef, &mut ColumnBuffer) -> Result<()>,
     ) -> Result<()> {
-        assert!(ids.len() <= CHUNK_ROWS, "{} rows at once", ids.len());
-        let rows = ids.len();
+        assert!(rows <= CHUNK_ROWS, "{rows} rows at once");
         let mut bytes = rows * size_of::<RowId>();
         let mut columns = Vec::with_capacity(self.columns.len());
         for (place, &column) in self.columns.iter().enumerate() {

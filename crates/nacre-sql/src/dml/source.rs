@@ -42,8 +42,15 @@ pub(super) async fn collect(
     others: Option<&mut OtherRows>,
 ) -> Result<Rows> {
     let schema = table.schema();
-    let rows = match source {
-        Source::Values { lists, query } => {
+    let found = match source.offered(&schema) {
+        Some((offered, is_whole)) => {
+            offered.find(planner, moment, table, is_whole, progress).await?
+        }
+        None => None,
+    };
+    let rows = match (found, source) {
+        (Some(rows), _) => rows,
+        (None, Source::Values { lists, query }) => {
             let outputs = match query {
                 None => None,
                 Some(query) => {
@@ -58,7 +65,7 @@ pub(super) async fn collect(
             };
             values(&schema, lists, outputs.as_ref(), &mut defaults.draw(asks)?)?
         }
-        Source::Query { query, targets, is_listed, literals } => {
+        (None, Source::Query { query, targets, is_listed, literals, .. }) => {
             let stream = planner.start(moment, Vec::new(), query.clone()).await?;
             check_count(targets.len(), stream.schema().fields().len(), *is_listed)?;
             let mut cells = Cell::defaults_of(table)?;
@@ -71,24 +78,13 @@ pub(super) async fn collect(
             let form = Form::new(planner, table, &schema, cells, false)?;
             form.collect(stream, Rows::new(columns), progress).await?
         }
-        Source::Found { query, columns, cells, offered } => {
-            let is_whole = columns.len() == schema.columns.len();
-            let found = match offered {
-                Some(offered) => offered.find(planner, moment, table, is_whole, progress).await?,
-                None => None,
-            };
-            match found {
-                Some(rows) => rows,
-                None => {
-                    let target = target(table, moment)?;
-                    let stream = planner.start(moment, target, query.clone()).await?;
-                    let form = Form::new(planner, table, &schema, cells.clone(), true)?;
-                    let rows = Rows::new(columns.clone());
-                    form.collect_with(stream, rows, progress, others).await?
-                }
-            }
+        (None, Source::Found { query, columns, cells, .. }) => {
+            let stream = planner.start(moment, target(table, moment)?, query.clone()).await?;
+            let form = Form::new(planner, table, &schema, cells.clone(), true)?;
+            let rows = Rows::new(columns.clone());
+            form.collect_with(stream, rows, progress, others).await?
         }
-        Source::Merged { .. } => return Err(missing()),
+        (None, Source::Merged { .. }) => return Err(missing()),
     };
     rows.check_nulls(&schema)?;
     rows.check(planner, table)?;

@@ -151,7 +151,7 @@ fn insert_source(table: &Table, form: Form, query: Query, with: Option<With>) ->
             }
             let query = query::statement(query, with)?;
             let Form { targets, is_listed, .. } = form;
-            Ok(Source::Query { query, targets, is_listed, literals })
+            Ok(Source::Query { query, targets, is_listed, literals, offered: None })
         }
     }
 }

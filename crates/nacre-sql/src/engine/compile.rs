@@ -14,9 +14,7 @@ use nacre_plan::algebra::{ColumnId, ColumnSource, QueryPlan};
 use nacre_plan::binder::bind_parameterized;
 use nacre_plan::control::{PlanningStopped, until_stopped};
 use nacre_plan::optimizer::{RowEstimates, optimize};
-use nacre_syntax::{
-    CopySource, QueryBody, QueryExpression, Statement, TableSource, parse_statement,
-};
+use nacre_syntax::{CopySource, QueryExpression, Statement, TableSource, parse_statement};
 use nacre_types::datetime::{DateOrder, SqlTimestamp};
 use nacre_types::{SqlType, ValueSettings};
 
@@ -78,7 +76,7 @@ pub(crate) struct ParsedQuery {
 pub(crate) enum OfferedStatement {
     /// The client gets the rows.
     Answered(ParsedQuery),
-    /// A table gets the rows, or a view the query: INSERT, CREATE TABLE AS, CREATE VIEW.
+    /// A table gets the rows, or a view the query: CREATE TABLE AS, CREATE VIEW.
     Kept(ParsedQuery),
 }
 
@@ -110,16 +108,9 @@ impl OfferedStatement {
     }
 }
 
-/// Returns the query whose rows a table gets, or that a view is; none with names that the statement
-/// around it has given, and no VALUES of INSERT, which take the types of columns.
+/// Returns the query whose rows a table gets, or that a view is.
 fn kept_query(statement: Statement) -> Option<Box<QueryExpression>> {
     match statement {
-        Statement::Insert(insert) if insert.with.is_none() => {
-            let is_select = |query: &QueryExpression| {
-                matches!(query.body, QueryBody::Select(_) | QueryBody::SetOperation { .. })
-            };
-            insert.source.filter(|query| is_select(query))
-        }
         Statement::CreateTableAs(create) => match create.source {
             TableSource::Query(query) => Some(query),
             TableSource::Execute(..) => None,

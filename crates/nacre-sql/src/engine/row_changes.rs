@@ -1,5 +1,5 @@
-//! The rows that UPDATE and DELETE change, and what their columns get, found by Nacre's own
-//! engine.
+//! The rows that UPDATE and DELETE change and what their columns get, and those that INSERT takes
+//! from a query, found by Nacre's own engine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,7 +9,9 @@ use nacre_column::ColumnBuffer;
 use nacre_exec::lower::{OutputForm, PhysicalQuery, QueryOutput};
 use nacre_exec::plan::OperatorDescription;
 use nacre_exec::vector::{ResultBatch, VectorValues};
-use nacre_plan::binder::{ChangedColumn, ChangedRows, RowChange, bind_changed_rows};
+use nacre_plan::binder::{
+    ChangedColumn, ChangedRows, RowChange, bind_changed_rows, bind_inserted_rows,
+};
 use nacre_store::{RowId, Value};
 use nacre_syntax::{Statement, parse_statement};
 use nacre_types::SqlType;
@@ -18,9 +20,7 @@ use super::compile::{
     Compilation, CompilationResult, CompilationStop, EngineOffer, IntoOffer, LONG_TEXT_BYTES_MAX,
     PlanningClock, at_once, is_long, note_reads, until_ended,
 };
-use super::explain::{
-    ExplainRequest, ExplainedChange, MeasuredRun, explain_answer, run_to_end,
-};
+use super::explain::{ExplainRequest, ExplainedChange, MeasuredRun, explain_answer, run_to_end};
 use super::parameters::QueryParameters;
 use super::pool::EnginePool;
 use super::rows::QueryRows;
@@ -41,7 +41,7 @@ pub(crate) struct GivenStatement<'a> {
     pub(crate) values: &'a [Value],
 }
 
-/// UPDATE or DELETE, as it is offered to the engine.
+/// UPDATE, DELETE or INSERT of a query, as it is offered to the engine.
 #[derive(Debug)]
 pub(crate) struct OfferedChange {
     statement: Statement,
@@ -67,7 +67,9 @@ impl OfferedChange {
             }
             statement => (statement, None),
         };
-        row_change(&statement)?;
+        if !is_change(&statement) {
+            return None;
+        }
         let (parsing, sql) = (begun.elapsed(), sql.to_owned());
         let (types, values) = (types.to_vec(), values.to_vec());
         Some(Self { statement, explain, parsing, sql, types, values })
@@ -104,18 +106,23 @@ impl OfferedChange {
         moment: &Moment,
         has_whole_rows: bool,
     ) -> CompilationResult<CompiledChange> {
-        let Some(change) = row_change(&self.statement) else {
-            return Err(CompilationStop::Left(None));
-        };
         let mut clock = PlanningClock::start();
         let mut planning = PlanningTimes { parse: self.parsing, ..PlanningTimes::default() };
         let compilation = Compilation::new(planner, moment, &self.sql);
         let Compilation { relations, settings, scans, .. } = &compilation;
         let parameters = QueryParameters::Given(&self.types, &self.values);
-        let bind = |declared: &[Option<SqlType>]| {
-            bind_changed_rows(relations, settings, change, has_whole_rows, declared)
+        let change = row_change(&self.statement);
+        let bind = |declared: &[Option<SqlType>]| match (&self.statement, change) {
+            (_, Some(change)) => {
+                bind_changed_rows(relations, settings, change, has_whole_rows, declared).map(Some)
+            }
+            (Statement::Insert(insert), None) => {
+                bind_inserted_rows(relations, settings, insert, declared).map(Some)
+            }
+            _ => Ok(None),
         };
         let bound = compilation.bind(&parameters.declared(), bind)?;
+        let bound = bound.ok_or(CompilationStop::Left(None))?;
         let ChangedRows { query, columns, .. } = bound;
         let query = compilation.with_values(query, parameters)?;
         planning.bind = clock.lap();
@@ -125,10 +132,14 @@ impl OfferedChange {
         let is_measured = explain.is_some_and(ExplainRequest::is_about_rows);
         let (_, query) = compilation.lower(optimized, is_measured)?;
         planning.compile = clock.lap();
-        let may_repeat = change.has_other_tables();
+        let ids = change.map(|change| RowIds { may_repeat: change.has_other_tables() });
         let scans = *scans;
-        Ok(CompiledChange { query, columns, may_repeat, explain, planning, scans })
+        Ok(CompiledChange { query, columns, ids, explain, planning, scans })
     }
+}
+
+fn is_change(statement: &Statement) -> bool {
+    matches!(statement, Statement::Update(_) | Statement::Delete(_) | Statement::Insert(_))
 }
 
 fn row_change(statement: &Statement) -> Option<RowChange<'_>> {
@@ -139,12 +150,20 @@ fn row_change(statement: &Statement) -> Option<RowChange<'_>> {
     }
 }
 
+/// What is known of the ids that rows have which are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowIds {
+    /// Whether one may come twice.
+    pub(crate) may_repeat: bool,
+}
+
 /// The query for the rows of a change, ready to run.
 #[derive(Debug)]
 pub(crate) struct CompiledChange {
     query: PhysicalQuery,
     columns: Vec<ChangedColumn>,
-    may_repeat: bool,
+    /// None for new rows.
+    ids: Option<RowIds>,
     explain: Option<ExplainRequest>,
     planning: PlanningTimes,
     scans: ScanSettings,
@@ -156,10 +175,10 @@ impl CompiledChange {
     /// # Errors
     /// Those of preparing the plan.
     pub(crate) fn start(self, pool: &EnginePool, moment: &Moment) -> Result<ChangedRowStream> {
-        let Self { query, columns, may_repeat, scans, .. } = self;
+        let Self { query, columns, ids, scans, .. } = self;
         note_reads(&query.plan.root, moment);
         let rows = QueryRows::start(pool, query, scans)?;
-        Ok(ChangedRowStream { rows, columns, may_repeat })
+        Ok(ChangedRowStream { rows, columns, ids })
     }
 
     /// Describes the query for EXPLAIN, and with ANALYZE runs it to its end, to be measured; `None`
@@ -208,7 +227,7 @@ impl MeasuredChange {
 pub(crate) struct ChangedRowStream {
     rows: QueryRows,
     columns: Vec<ChangedColumn>,
-    may_repeat: bool,
+    ids: Option<RowIds>,
 }
 
 impl ChangedRowStream {
@@ -217,9 +236,9 @@ impl ChangedRowStream {
         &self.columns
     }
 
-    /// Whether a row may come twice.
-    pub(crate) fn may_repeat(&self) -> bool {
-        self.may_repeat
+    /// Returns what is known of the ids of rows; `None` for new ones.
+    pub(crate) fn ids(&self) -> Option<RowIds> {
+        self.ids
     }
 
     /// Returns the next rows; `None` at the end.
@@ -239,6 +258,11 @@ pub(crate) struct ChangedBatch<'s> {
 }
 
 impl ChangedBatch<'_> {
+    /// Returns the number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.batch.rows
+    }
+
     /// Returns the ids of all rows; one may come twice.
     ///
     /// # Errors

@@ -169,7 +169,10 @@ fn whole(
 }
 
 fn mismatch(output: &QueryOutput, column_type: ColumnType) -> Error {
-    internal(format_args!("an output of type {} for a column of type {column_type}", output.sql_type))
+    internal(format_args!(
+        "an output of type {} for a column of type {column_type}",
+        output.sql_type
+    ))
 }
 
 fn internal(message: impl std::fmt::Display) -> Error {

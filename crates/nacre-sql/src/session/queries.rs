@@ -10,8 +10,8 @@ use nacre_store::Value;
 
 use super::Session;
 use crate::engine::{
-    CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, QueryParameters, compile, compile_at_once,
-    require_meaning,
+    CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, QueryParameters, compile,
+    compile_at_once, require_meaning,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain;
