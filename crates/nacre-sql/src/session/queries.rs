@@ -30,7 +30,7 @@ pub(super) enum CompiledRun {
 }
 
 /// SQLSTATEs of errors by which the other engine says that it does not know what it was asked for.
-const UNKNOWING_CODES: [&str; 4] = ["42000", "22000", "42883", "0A000"];
+const UNKNOWING_CODES: [&str; 3] = ["42000", "22000", "42883"];
 
 /// Returns the error of a statement that neither engine can run: what is missing in Nacre's own
 /// one, unless the other one says what is wrong with the statement.

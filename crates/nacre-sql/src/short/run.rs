@@ -329,6 +329,15 @@ fn updated(
     found: &Found,
     inputs: Inputs<'_>,
 ) -> Option<Rows> {
+    if found.ids.is_empty() {
+        // A constant that its column cannot take is an error of a statement without rows, too.
+        for (column, scalar) in assignments {
+            if let Scalar::Given(operand) = scalar {
+                let mut buffer = ColumnBuffer::new(schema.columns[*column].column_type);
+                operand.push_to(inputs, &mut buffer)?;
+            }
+        }
+    }
     let mut rows = Rows::new(columns);
     each(&found.columns(), found.ids.len(), |number, row| {
         let push = |place: usize, _: &_, buffer: &mut ColumnBuffer| {
