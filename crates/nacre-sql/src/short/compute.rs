@@ -159,7 +159,7 @@ impl Compute {
             }
             Node::Negated(inner) => match inner.of_row(row, inputs)? {
                 Number::Null => Some(Number::Null),
-                Number::Whole(value) => self.checked(value.checked_neg()),
+                Number::Whole(value) => self.checked(value.checked_neg(), inputs),
                 Number::Exact(value, scale) => Some(Number::Exact(-value, scale)),
                 Number::Double(value) => Some(Number::Double(-value)),
             },
@@ -169,7 +169,7 @@ impl Compute {
                     return Some(Number::Null);
                 }
                 match self.class {
-                    Class::Whole(_) => self.whole(op, a, b),
+                    Class::Whole(_) => self.whole(op, a, b, inputs),
                     Class::Decimal => exact(op, a, b),
                     Class::Double => {
                         let a = left.double(a, inputs)?;
@@ -196,27 +196,52 @@ impl Compute {
         }
     }
 
-    fn whole(&self, op: &BinaryOperator, a: Number, b: Number) -> Option<Number> {
+    fn whole(
+        &self,
+        op: &BinaryOperator,
+        a: Number,
+        b: Number,
+        inputs: Inputs<'_>,
+    ) -> Option<Number> {
         let (Number::Whole(a), Number::Whole(b)) = (a, b) else { return None };
-        self.checked(match op {
+        let value = match op {
             BinaryOperator::Plus => a.checked_add(b),
             BinaryOperator::Minus => a.checked_sub(b),
             BinaryOperator::Multiply => a.checked_mul(b),
             BinaryOperator::Divide => a.checked_div(b),
             BinaryOperator::Modulo => a.checked_rem(b),
             _ => None,
-        })
+        };
+        self.checked(value, inputs)
     }
 
     /// Returns a whole number if it is one of the width it is computed in.
-    fn checked(&self, value: Option<i64>) -> Option<Number> {
+    fn checked(&self, value: Option<i64>, inputs: Inputs<'_>) -> Option<Number> {
         let value = value?;
         let is_within = match self.class {
             Class::Whole(16) => i16::try_from(value).is_ok(),
             Class::Whole(32) => i32::try_from(value).is_ok(),
-            _ => true,
+            _ => i32::try_from(value).is_ok() || !self.is_of_integers(inputs),
         };
         is_within.then_some(Number::Whole(value))
+    }
+
+    /// Whether no part of it is wider than `integer` in PostgreSQL, where literals are as wide as
+    /// they have to be.
+    fn is_of_integers(&self, inputs: Inputs<'_>) -> bool {
+        match &self.node {
+            Node::Column(..) | Node::Parameter(..) => {
+                matches!(self.class, Class::Whole(16 | 32))
+            }
+            Node::Number(operand) => {
+                let value = operand.unscaled(inputs);
+                value.is_some_and(|(value, _)| i32::try_from(value).is_ok())
+            }
+            Node::Negated(inner) => inner.is_of_integers(inputs),
+            Node::Binary(_, left, right) => {
+                left.is_of_integers(inputs) && right.is_of_integers(inputs)
+            }
+        }
     }
 }
 
