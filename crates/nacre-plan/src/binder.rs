@@ -64,7 +64,7 @@ use std::rc::Rc;
 use nacre_syntax::{QueryExpression, SourceRange};
 use nacre_types::{SqlType, ValueSettings};
 
-pub use changed_rows::{ChangedColumn, ChangedRows, RowChange, bind_changed_rows};
+pub use changed_rows::{ChangedColumn, ChangedRows, RowChangingStatement, bind_changed_rows};
 pub use inserted_rows::bind_inserted_rows;
 use recursion::OpenRecursion;
 use scope::OuterScope;

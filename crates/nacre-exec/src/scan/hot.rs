@@ -97,17 +97,7 @@ impl HotMorsel {
             for (output, buffer) in outputs.iter().zip(&buffers) {
                 append_buffer(buffer, scan.columns[*output].bounds, &mut batch.columns[*output])?;
             }
-            if let Some(slot) = scan.row_ids
-                && let VectorValues::Int64(ids) = &mut batch.columns[slot].values
-            {
-                // All 64 bits count.
-                ids.extend(offsets.iter().map(|row| self.chunk.row_id(*row).0 as i64));
-            }
-            if let Some(deferred) = &scan.deferred
-                && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
-            {
-                places.extend(offsets.iter().map(|row| place_of(chunk, usize::from(*row))));
-            }
+            self.append_numbers(scan, chunk, &offsets, batch);
             batch.rows += offsets.len();
             if let Some(bits) = sampled {
                 chosen.extend_from_words(bits.words(), bits.len());
@@ -117,6 +107,30 @@ impl HotMorsel {
             batch.selection = Some(SelectionVector::new(chosen));
         }
         Ok(batch.rows > 0)
+    }
+}
+
+impl HotMorsel {
+    /// Appends the ids and places of rows, as far as they are wanted. The chunk is number `chunk`
+    /// of the scan.
+    fn append_numbers(
+        &self,
+        scan: &PreparedScan,
+        chunk: usize,
+        rows: &[u16],
+        batch: &mut VectorBatch,
+    ) {
+        if let Some(slot) = scan.row_ids
+            && let VectorValues::Int64(ids) = &mut batch.columns[slot].values
+        {
+            // All 64 bits count.
+            ids.extend(rows.iter().map(|row| self.chunk.row_id(*row).0 as i64));
+        }
+        if let Some(deferred) = &scan.deferred
+            && let VectorValues::Int64(places) = &mut batch.columns[deferred.places].values
+        {
+            places.extend(rows.iter().map(|row| place_of(chunk, usize::from(*row))));
+        }
     }
 }
 

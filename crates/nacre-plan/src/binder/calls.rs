@@ -135,17 +135,7 @@ impl Binder<'_> {
                     && call.filter.is_none()
                     && call.order_by.is_empty() =>
             {
-                if !chosen.entry.returns_set {
-                    return apply(chosen, range);
-                }
-                if place.sets != SetAllowance::Allowed {
-                    return place.refuse_set(range);
-                }
-                if is_known_set(chosen.entry) {
-                    Ok(call_of(chosen, range))
-                } else {
-                    apply(chosen, range)
-                }
+                bind_value_or_set(chosen, place, range)
             }
             _ => Err(BindError::not_supported("this kind of function", range)),
         }
@@ -398,6 +388,23 @@ const ANY: u32 = 2276;
 
 /// OID of `pg_typeof`, to which a literal without a type is one.
 const TYPE_OF: u32 = 1619;
+
+/// Makes a call of a function of one value or of a set of values.
+fn bind_value_or_set(
+    chosen: ChosenFunction,
+    place: ExpressionPlace<'_>,
+    range: SourceRange,
+) -> Result<ScalarExpression, BindError> {
+    if !chosen.entry.returns_set {
+        apply(chosen, range)
+    } else if place.sets != SetAllowance::Allowed {
+        place.refuse_set(range)
+    } else if is_known_set(chosen.entry) {
+        Ok(call_of(chosen, range))
+    } else {
+        apply(chosen, range)
+    }
+}
 
 /// Calls a function of one value.
 pub(super) fn apply(

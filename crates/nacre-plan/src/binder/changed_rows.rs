@@ -36,12 +36,12 @@ use crate::folding::ConstantColumns;
 
 /// A statement that changes rows that are there.
 #[derive(Clone, Copy, Debug)]
-pub enum RowChange<'a> {
+pub enum RowChangingStatement<'a> {
     Update(&'a UpdateStatement),
     Delete(&'a DeleteStatement),
 }
 
-impl RowChange<'_> {
+impl RowChangingStatement<'_> {
     /// Whether it joins the relation to others, so that a row may be found several times.
     pub fn has_other_tables(self) -> bool {
         match self {
@@ -92,9 +92,9 @@ struct ChangeClauses<'a> {
 impl<'a> ChangeClauses<'a> {
     /// # Errors
     /// `not supported` for RETURNING.
-    fn of(change: RowChange<'a>) -> Result<Self, BindError> {
+    fn of(change: RowChangingStatement<'a>) -> Result<Self, BindError> {
         let (clauses, returning) = match change {
-            RowChange::Update(update) => {
+            RowChangingStatement::Update(update) => {
                 let UpdateStatement { with, table, alias, assignments, from, condition, .. } =
                     update;
                 let (with, alias, range) = (with.as_ref(), alias.as_ref(), update.range);
@@ -104,7 +104,7 @@ impl<'a> ChangeClauses<'a> {
                     &update.returning,
                 )
             }
-            RowChange::Delete(delete) => {
+            RowChangingStatement::Delete(delete) => {
                 let DeleteStatement { with, table, alias, using: from, condition, .. } = delete;
                 let (with, alias, range) = (with.as_ref(), alias.as_ref(), delete.range);
                 let (condition, assignments) = (condition.as_ref(), &[][..]);
@@ -129,7 +129,7 @@ impl<'a> ChangeClauses<'a> {
 pub fn bind_changed_rows(
     catalog: &dyn RelationCatalog,
     settings: &ValueSettings,
-    change: RowChange<'_>,
+    change: RowChangingStatement<'_>,
     has_whole_rows: bool,
     declared: &[Option<SqlType>],
 ) -> Result<ChangedRows, BindError> {

@@ -124,6 +124,11 @@ impl<'s> ExpressionPlace<'s> {
         }
     }
 
+    /// Returns the place of the parts of CASE.
+    fn in_case(self) -> Self {
+        self.without_sets(SetAllowance::NotInChoice("CASE"))
+    }
+
     /// Returns the place of operands of a form with a syntax of its own.
     fn in_special(self, call: &SpecialCall) -> Self {
         self.without_sets(match call {
@@ -266,10 +271,7 @@ impl Binder<'_> {
                 };
                 self.cast(operand, target, range)
             }
-            ExpressionKind::Case(case) => {
-                let place = place.without_sets(SetAllowance::NotInChoice("CASE"));
-                self.bind_case(case, place, range)
-            }
+            ExpressionKind::Case(case) => self.bind_case(case, place.in_case(), range),
             ExpressionKind::Exists(query) => self.bind_exists(query, place, range),
             ExpressionKind::Subquery(query) => self.bind_scalar_subquery(query, place, range),
             ExpressionKind::Quantified(test) => self.bind_quantified_query(test, place, range),

@@ -11,7 +11,9 @@ use datafusion::arrow::array::{AsArray, RecordBatch, StringViewArray};
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
+use datafusion::sql::parser::{
+    ExplainStatement, ExplainStatementOptions, Statement as ParsedStatement,
+};
 use datafusion::sql::sqlparser::ast::Statement;
 use futures::{StreamExt, stream};
 use nacre_ingest::Progress;
@@ -91,19 +93,7 @@ pub(crate) async fn explain(
         let node = Node::changing(verb, &table, query, rows);
         return explain::answer(format, node, measured.if_run(), explain::DATAFUSION_ENGINE);
     }
-    let mut lines = Vec::new();
-    if let Some(query) = change.query() {
-        let statement = Box::new(query.clone());
-        let query =
-            ParsedStatement::Explain(ExplainStatement { options: options.clone(), statement });
-        let tables = target(&change.table, &moment)?;
-        let mut plan = planner.start(&moment, tables, query).await?;
-        while let Some(batch) = plan.next().await {
-            let batch = batch?;
-            let texts = batch.column(0).as_string_view();
-            lines.extend(texts.iter().flatten().map(|line| format!("  {line}")));
-        }
-    }
+    let lines = query_lines(&change, planner, &moment, &options).await?;
     let mut head = head(&change);
     if options.analyze
         && let Some(rows) = run(change, planner, turn, &moment, progress).await?
@@ -115,6 +105,26 @@ pub(crate) async fn explain(
     let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(array)]);
     let rows = stream::iter([batch.map_err(DataFusionError::from)]);
     Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+}
+
+/// Explains the query for the rows in DataFusion.
+async fn query_lines(
+    change: &Change,
+    planner: &Planner,
+    moment: &Arc<Moment>,
+    options: &ExplainStatementOptions,
+) -> Result<Vec<String>> {
+    let mut lines = Vec::new();
+    let Some(query) = change.query() else { return Ok(lines) };
+    let (options, statement) = (options.clone(), Box::new(query.clone()));
+    let query = ParsedStatement::Explain(ExplainStatement { options, statement });
+    let mut plan = planner.start(moment, target(&change.table, moment)?, query).await?;
+    while let Some(batch) = plan.next().await {
+        let batch = batch?;
+        let texts = batch.column(0).as_string_view();
+        lines.extend(texts.iter().flatten().map(|line| format!("  {line}")));
+    }
+    Ok(lines)
 }
 
 /// Runs the statement and returns the number of rows that it changed.

@@ -235,7 +235,8 @@ pub(crate) fn require_meaning(
     parsed: &ParsedQuery,
     sql: &str,
 ) -> Result<()> {
-    let Compilation { relations, settings, .. } = Compilation::new(planner, moment, sql);
+    let StatementCompilation { relations, settings, .. } =
+        StatementCompilation::new(planner, moment, sql);
     let bind = || bind_parameterized(&relations, &settings, &parsed.query, &[]);
     match at_once(bind) {
         Ok(Err(error)) if !is_limit_of_engine(&error, relations.refused().is_some()) => {
@@ -254,8 +255,8 @@ fn compile_whole(
 ) -> CompilationResult<CompiledQuery> {
     let mut clock = PlanningClock::start();
     let mut planning = PlanningTimes { parse: parsed.parsing, ..PlanningTimes::default() };
-    let compilation = Compilation::new(planner, moment, sql);
-    let Compilation { relations, settings, scans, .. } = &compilation;
+    let compilation = StatementCompilation::new(planner, moment, sql);
+    let StatementCompilation { relations, settings, scans, .. } = &compilation;
     let bind = |declared: &[Option<SqlType>]| {
         bind_parameterized(relations, settings, &parsed.query, declared)
     };
@@ -325,7 +326,7 @@ impl<T> IntoOffer<T> for CompilationResult<T> {
 }
 
 /// What the steps of compiling a statement share.
-pub(super) struct Compilation<'a> {
+pub(super) struct StatementCompilation<'a> {
     pub(super) relations: SnapshotRelations<'a>,
     pub(super) settings: ValueSettings,
     pub(super) scans: ScanSettings,
@@ -334,7 +335,7 @@ pub(super) struct Compilation<'a> {
     sql: &'a str,
 }
 
-impl<'a> Compilation<'a> {
+impl<'a> StatementCompilation<'a> {
     pub(super) fn new(planner: &'a Planner, moment: &'a Moment, sql: &'a str) -> Self {
         let scans = planner.settings().scans();
         Self {
@@ -420,9 +421,10 @@ impl<'a> Compilation<'a> {
 /// Whether the other engine may answer a query that was refused when it was bound. Everything else
 /// is an error of the query in PostgreSQL, too, so that no engine may answer it. Exceptions:
 ///
-/// 1. What this engine does not have: marked as such where it is refused. What it bounds more
-///    tightly than PostgreSQL is no exception, since the other engine takes longer for it. Names of functions, operators, types and columns are not among these, since
-///    the binder knows all that PostgreSQL has.
+/// 1. What this engine does not have: marked as such where it is refused. Its bounds on the size of
+///    queries are no exception, since the other engine takes longer for larger ones. Names of
+///    functions, operators, types and columns are none either, since the binder knows all that
+///    PostgreSQL has.
 /// 2. A relation that may not be read here (`is_relation_refused`): those of catalogs are of the
 ///    other engine alone, and it words what a role may not read.
 fn is_limit_of_engine(error: &BindError, is_relation_refused: bool) -> bool {

@@ -10,15 +10,15 @@ use nacre_exec::lower::{OutputForm, PhysicalQuery, QueryOutput};
 use nacre_exec::plan::OperatorDescription;
 use nacre_exec::vector::{ResultBatch, VectorValues};
 use nacre_plan::binder::{
-    ChangedColumn, ChangedRows, RowChange, bind_changed_rows, bind_inserted_rows,
+    ChangedColumn, ChangedRows, RowChangingStatement, bind_changed_rows, bind_inserted_rows,
 };
 use nacre_store::{RowId, Value};
 use nacre_syntax::{Statement, parse_statement};
 use nacre_types::SqlType;
 
 use super::compile::{
-    Compilation, CompilationResult, CompilationStop, EngineOffer, IntoOffer, LONG_TEXT_BYTES_MAX,
-    PlanningClock, at_once, is_long, note_reads, until_ended,
+    CompilationResult, CompilationStop, EngineOffer, IntoOffer, LONG_TEXT_BYTES_MAX, PlanningClock,
+    StatementCompilation, at_once, is_long, note_reads, until_ended,
 };
 use super::explain::{ExplainRequest, ExplainedChange, MeasuredRun, explain_answer, run_to_end};
 use super::parameters::QueryParameters;
@@ -108,8 +108,8 @@ impl OfferedChange {
     ) -> CompilationResult<CompiledChange> {
         let mut clock = PlanningClock::start();
         let mut planning = PlanningTimes { parse: self.parsing, ..PlanningTimes::default() };
-        let compilation = Compilation::new(planner, moment, &self.sql);
-        let Compilation { relations, settings, scans, .. } = &compilation;
+        let compilation = StatementCompilation::new(planner, moment, &self.sql);
+        let StatementCompilation { relations, settings, scans, .. } = &compilation;
         let parameters = QueryParameters::Given(&self.types, &self.values);
         let change = row_change(&self.statement);
         let bind = |declared: &[Option<SqlType>]| match (&self.statement, change) {
@@ -142,10 +142,10 @@ fn is_change(statement: &Statement) -> bool {
     matches!(statement, Statement::Update(_) | Statement::Delete(_) | Statement::Insert(_))
 }
 
-fn row_change(statement: &Statement) -> Option<RowChange<'_>> {
+fn row_change(statement: &Statement) -> Option<RowChangingStatement<'_>> {
     match statement {
-        Statement::Update(update) => Some(RowChange::Update(update)),
-        Statement::Delete(delete) => Some(RowChange::Delete(delete)),
+        Statement::Update(update) => Some(RowChangingStatement::Update(update)),
+        Statement::Delete(delete) => Some(RowChangingStatement::Delete(delete)),
         _ => None,
     }
 }

@@ -13,8 +13,8 @@ fn filled() -> Connection {
          single real, wide double precision, day date, moment timestamp, zoned timestamptz, \
          name text, code char(4), word varchar(8), flag boolean, raw bytea)",
     );
-    let row = "select n, case when n % 7 <> 0 then n % 50 end, n::bigint * 1000000007, (n % 997) * 1.25, \
-               n * 0.5, n / 3.0, date '2024-01-01' + n % 90, \
+    let row = "select n, case when n % 7 <> 0 then n % 50 end, n::bigint * 1000000007, \
+               (n % 997) * 1.25, n * 0.5, n / 3.0, date '2024-01-01' + n % 90, \
                timestamp '2024-01-01 10:00:00' + n % 48 * interval '1 hour', \
                timestamptz '2024-01-01 10:00:00+00' + n % 24 * interval '1 hour', \
                case when n % 11 <> 0 then 'name' || n % 13 end, 'c' || n % 5, 'w' || n % 3, \
