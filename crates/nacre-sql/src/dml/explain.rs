@@ -9,11 +9,10 @@ use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{AsArray, RecordBatch, StringViewArray};
 use datafusion::common::DataFusionError;
+use datafusion::common::format::ExplainStatementOptions;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::parser::{
-    ExplainStatement, ExplainStatementOptions, Statement as ParsedStatement,
-};
+use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::Statement;
 use futures::{StreamExt, stream};
 use nacre_ingest::Progress;
