@@ -26,7 +26,7 @@ use crate::algebra::{
     RelationalOperator, ScannedColumn,
 };
 use crate::error::BindError;
-use crate::properties::{has_exactly_one_row, never_fails, query_never_fails};
+use crate::properties::{fails_at_once, has_exactly_one_row, never_fails, query_never_fails};
 
 /// Identifies a query of WITH by where its name stands.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,9 +109,10 @@ impl Binder<'_> {
         {
             return None;
         }
-        if table.is_materialized == Some(false) && !query_never_fails(root) {
-            // PostgreSQL computes what is read of it, where it is read.
-            let what = "NOT MATERIALIZED queries that are read twice, may differ and may fail";
+        if table.is_materialized == Some(false) && root.any_expression(&fails_at_once) {
+            // PostgreSQL computes only what is read of it.
+            let what = "NOT MATERIALIZED queries with constants that fail, if they are read twice \
+                        and may differ";
             let error = BindError::not_supported(what, table.name.range);
             self.unshared.get_or_insert(error);
         }
