@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use nacre_column::VECTOR_ROWS;
 use nacre_ingest::Progress;
 use nacre_store::{RowId, Table};
 
@@ -91,15 +92,20 @@ async fn collect(
         if !has_ids {
             kept = (0..batch.len() as u32).collect();
         }
-        let count = kept.len();
-        let mut drawn = defaults.draw(|_| count)?;
-        rows.append(&schema, count, ids, |place, column, buffer| match columns[place].output {
-            Some(output) => batch.append(output, &kept, buffer),
-            None => {
-                (0..count).try_for_each(|_| cells[place].push(None, &mut drawn, column, buffer))
-            }
-        })?;
-        yield_after(count).await;
+        let mut ids = ids.into_iter();
+        for kept in kept.chunks(VECTOR_ROWS) {
+            let count = kept.len();
+            let mut drawn = defaults.draw(|_| count)?;
+            let ids = ids.by_ref().take(count).collect();
+            rows.append(&schema, count, ids, |place, column, buffer| {
+                match columns[place].output {
+                    Some(output) => batch.append(output, kept, buffer),
+                    None => (0..count)
+                        .try_for_each(|_| cells[place].push(None, &mut drawn, column, buffer)),
+                }
+            })?;
+        }
+        yield_after(batch.len()).await;
     }
     Ok(rows)
 }

@@ -1,6 +1,6 @@
 //! The rows that a statement writes, in batches of typed columns.
 
-use nacre_column::{CHUNK_ROWS, ColumnBuffer, VECTOR_ROWS, Values};
+use nacre_column::{ColumnBuffer, VECTOR_ROWS, Values};
 use nacre_store::{ColumnDef, RowId, Table, TableSchema};
 
 use crate::error::{Error, ErrorKind, Result};
@@ -67,14 +67,11 @@ impl Rows {
         self.batches.iter().map(RowBatch::len).sum()
     }
 
-    /// Appends rows, which have `ids` unless they are new: `fill` appends a value for each of them
+    /// Appends rows, at most a vector, which have `ids` unless they are new: `fill` appends a value for each of them
     /// for the column at each place in [`Rows::columns`].
     ///
     /// # Errors
     /// Those of `fill`; 53200 if the statement has too many rows.
-    ///
-    /// # Panics
-    /// If there are more than a chunk's rows.
     pub(super) fn append(
         &mut self,
         schema: &TableSchema,
@@ -82,7 +79,6 @@ impl Rows {
         ids: Vec<RowId>,
         mut fill: impl FnMut(usize, &ColumnDef, &mut ColumnBuffer) -> Result<()>,
     ) -> Result<()> {
-        assert!(rows <= CHUNK_ROWS, "{rows} rows at once");
         let mut bytes = rows * size_of::<RowId>();
         let mut columns = Vec::with_capacity(self.columns.len());
         for (place, &column) in self.columns.iter().enumerate() {

@@ -413,6 +413,10 @@ impl<'a> StatementCompilation<'a> {
                 let why = relations.refused().is_none().then(|| from_lowering(error));
                 CompilationStop::Left(why)
             }
+            LoweringError::NotSupported { .. } => {
+                let hint = "SET nacre.engine = auto runs what this engine has not with the other.";
+                relations.refused().unwrap_or_else(|| from_lowering(error).with_hint(hint)).into()
+            }
             _ => relations.refused().unwrap_or_else(|| from_lowering(error)).into(),
         })
     }
