@@ -67,8 +67,8 @@ impl Rows {
         self.batches.iter().map(RowBatch::len).sum()
     }
 
-    /// Appends rows, at most a vector, which have `ids` unless they are new: `fill` appends a value for each of them
-    /// for the column at each place in [`Rows::columns`].
+    /// Appends rows, at most a vector, which have `ids` unless they are new: `fill` appends a value
+    /// for each of them for the column at each place in [`Rows::columns`].
     ///
     /// # Errors
     /// Those of `fill`; 53200 if the statement has too many rows.
