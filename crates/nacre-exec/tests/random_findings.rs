@@ -467,3 +467,17 @@ fn lateral_queries_are_evaluated_for_rows_that_conditions_leave() {
     let refused = database.run_optimized(&sql.replace("v.id > 0", "v.id - 1 > -1")).unwrap_err();
     assert_eq!(refused, "not supported: conditions that may fail above LATERAL queries that may");
 }
+
+/// It answered 22012, 2026-11-28: PostgreSQL does not plan a query of groups below a condition that
+/// is never true.
+#[test]
+fn unread_queries_of_groups_are_not_planned() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let constant = "(select min(id) from t where 1 / 0 = 1)";
+    let sql = format!(
+        "select count(*) from (select {constant}, sum(1) from t) q(m) where 0 is null \
+         group by rollup(m)"
+    );
+    assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["0".into()]]));
+    check_divided_by_zero(&database, &sql.replace("0 is null", "0 is not null"));
+}

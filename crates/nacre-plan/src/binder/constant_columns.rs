@@ -4,9 +4,13 @@
 use std::collections::HashSet;
 
 use nacre_syntax::SourceRange;
+use nacre_types::SqlValue;
 
 use super::Binder;
-use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
+use super::scope::Scope;
+use crate::algebra::{
+    ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
+};
 use crate::folding::{ConstantColumns, constant_columns, decide_nulls, fold_expression};
 
 impl Binder<'_> {
@@ -76,6 +80,38 @@ impl Binder<'_> {
             let columns = constant_columns(root).into_iter();
             known.extend(columns.filter(|(column, _)| !unmerged.contains(column)));
         }
+    }
+
+    /// Has rows of nulls stand for the only query in FROM below a constant condition that is not
+    /// true, if PostgreSQL does not merge that query: it does not plan it, so that no constant of
+    /// it fails.
+    pub(super) fn leave_out_unread_query(&self, root: &mut RelationalOperator, scope: &Scope) {
+        let RelationalOperator::Filter { input, condition } = root else { return };
+        let is_false = matches!(&condition.kind, ScalarKind::Constant(value)
+            if value.0 != SqlValue::Boolean(true));
+        let [table] = &scope.tables[..] else { return };
+        let columns = table.columns.iter().chain(&scope.columns);
+        let mut values: Vec<&ScalarExpression> = Vec::new();
+        for column in columns.map(|one| &one.value) {
+            if !values.iter().any(|known| known.kind == column.kind) {
+                values.push(column);
+            }
+        }
+        let unmerged = |value: &&ScalarExpression| match &value.kind {
+            ScalarKind::Column(column) if self.unmerged_columns.contains(column) => Some(*column),
+            _ => None,
+        };
+        let columns: Vec<_> = values.iter().filter_map(unmerged).collect();
+        if !is_false || columns.is_empty() || columns.len() < values.len() {
+            return;
+        }
+        let null = ScalarKind::Constant(ConstantValue(SqlValue::Null));
+        let of_nulls = |value: &ScalarExpression| ScalarExpression {
+            kind: null.clone(),
+            ..value.clone()
+        };
+        let rows = vec![values.into_iter().map(of_nulls).collect()];
+        **input = RelationalOperator::Values { columns, rows };
     }
 
     fn forget_constants(&mut self, side: &RelationalOperator) {

@@ -74,6 +74,7 @@ impl Binder<'_> {
             let condition = self.bind(condition, ExpressionPlace::new(&scope, "WHERE"))?;
             let condition = self.coerce_to_boolean(condition, "WHERE")?;
             root = self.filter_rows(root, condition)?;
+            self.leave_out_unread_query(&mut root, &scope);
         }
         let having = match &core.having {
             Some(having) => {
