@@ -115,3 +115,23 @@ fn columns_of_many_full_joins_are_merged() {
         .collect();
     assert_eq!(database.run_optimized(&sql), Ok(vec![expected]));
 }
+
+/// Chains of 30 such ended after hours or were refused, 2026-11-28: their columns doubled with each
+/// query, and so did the walk that looked for a recursion.
+#[test]
+fn queries_of_with_that_read_the_one_before_twice_are_computed_once() {
+    let (database, rows) = TestDatabase::of_rows(60, 40, 20);
+    let chain = |mode: &str| {
+        let mut sql = "with w0 as (select id from t)".to_owned();
+        for query in 1..100 {
+            let before = query - 1;
+            sql += &format!(
+                ", w{query} as {mode} (select a.id from w{before} a join w{before} b using (id))"
+            );
+        }
+        database.run_optimized(&format!("{sql} select count(*) from w99"))
+    };
+    let count = Ok(vec![vec![rows.len().to_string()]]);
+    assert_eq!(chain("materialized"), count);
+    assert_eq!(chain(""), count);
+}

@@ -186,13 +186,22 @@ fn bind_sharing_queries<T>(
     bind: impl Fn(&mut Binder<'_>) -> Result<(BoundQuery, T), BindError>,
 ) -> Result<(QueryPlan, T), BindError> {
     let (bound, uses) = bind_sharing(catalog, settings, declared, BTreeSet::new(), &bind);
-    let shared = uses.shared();
+    let mut shared = uses.shared();
     if shared.is_empty() || bound.as_ref().is_err_and(|error| !error.is_own_limit) {
         return bound;
     }
-    match bind_sharing(catalog, settings, declared, shared, &bind).0 {
-        Err(error) if error.is_own_limit => bound,
-        other => other,
+    loop {
+        let (again, uses) = bind_sharing(catalog, settings, declared, shared.clone(), &bind);
+        let known = shared.len();
+        match again {
+            // Names that are read twice by others that are read twice: further ones were found.
+            Err(error) if error.is_own_limit && bound.is_err() => shared.extend(uses.shared()),
+            Err(error) if error.is_own_limit => return bound,
+            other => return other,
+        }
+        if shared.len() == known {
+            return bound;
+        }
     }
 }
 

@@ -49,6 +49,23 @@ pub struct CommonRelation {
     pub(super) is_of_run: bool,
 }
 
+impl CommonRelation {
+    /// Makes that of rows that are kept; its node will be at `place`.
+    fn of_rows(common: &CommonQuery, rows: &LoweredRelation, place: usize) -> Self {
+        Self {
+            name: common.name.clone(),
+            place,
+            width: width(&rows.node),
+            columns: rows.columns.clone(),
+            outputs: common.outputs.clone(),
+            is_grouped: rows.is_grouped,
+            row_may_fail: rows.may_fail,
+            may_fail: rows.may_fail,
+            is_of_run: false,
+        }
+    }
+}
+
 impl StoredRelations for CommonRelations<'_> {
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
         self.stored.stored_relation(relation)
@@ -79,6 +96,8 @@ pub(super) fn lower_common<'r>(
     let needs = needed_outputs(query);
     let mut relations = CommonRelations { stored, estimates, common: Vec::new() };
     let mut nodes = Vec::new();
+    let recursive = recursive_queries(query);
+    let is_recursive = |root: &RelationalOperator| reads_recursion(&recursive, root);
     once::forget_values(query.common.len());
     called::forget_calls(query.common.len());
     for (index, (common, need)) in query.common.iter().zip(needs).enumerate() {
@@ -94,11 +113,14 @@ pub(super) fn lower_common<'r>(
         }
         match &common.form {
             CommonForm::Rows => {
-                let node = lower_rows(query, &mut relations, common, &needed, nodes.len())?;
-                nodes.push(node);
+                let lowered = lower_rows(&relations, common, &needed)?;
+                let relation = CommonRelation::of_rows(common, &lowered, nodes.len());
+                let row_may_fail = lowered.may_fail || is_recursive(&common.root);
+                relations.common.push(Some(CommonRelation { row_may_fail, ..relation }));
+                nodes.push(lowered.node);
             }
             CommonForm::Value => {
-                if reads_recursion(query, &common.root) && is_guarded(query, index) {
+                if is_recursive(&common.root) && is_guarded(query, index) {
                     let what = "values of recursive queries that may not be asked for";
                     return Err(LoweringError::not_supported(what));
                 }
@@ -110,7 +132,7 @@ pub(super) fn lower_common<'r>(
                 relations.common.push(None);
             }
             CommonForm::Call(types) => {
-                if reads_recursion(query, &common.root) {
+                if is_recursive(&common.root) {
                     let what = "calls of queries that read a recursion";
                     return Err(LoweringError::not_supported(what));
                 }
@@ -137,43 +159,48 @@ pub(super) fn lower_common<'r>(
     Ok((relations, nodes))
 }
 
-/// Lowers a query whose rows are kept, of which `needed` are wanted; it is at `place`.
+/// Lowers a query whose rows are kept, with the columns that are `needed`.
 fn lower_rows(
-    query: &QueryPlan,
-    relations: &mut CommonRelations<'_>,
+    relations: &CommonRelations<'_>,
     common: &CommonQuery,
     needed: &[ColumnId],
-    place: usize,
-) -> LoweringResult<PlanNode> {
+) -> LoweringResult<LoweredRelation> {
     let lowered = checked(lower_relation(relations, &common.root, needed)?)?;
-    relations.common.push(Some(CommonRelation {
-        name: common.name.clone(),
-        place,
-        width: width(&lowered.node),
-        columns: lowered.columns,
-        outputs: common.outputs.clone(),
-        is_grouped: lowered.is_grouped,
-        row_may_fail: lowered.may_fail || reads_recursion(query, &common.root),
-        may_fail: lowered.may_fail,
-        is_of_run: false,
-    }));
-    Ok(lowered.node)
+    if width(&lowered.node) <= needed.len() {
+        return Ok(lowered);
+    }
+    // What joins hand on beside them would be kept, too.
+    let mut expressions = ExpressionLowering::new(&lowered.columns);
+    let (mut outputs, mut columns) = (Vec::new(), ColumnPlaces::default());
+    for column in needed {
+        let ColumnPlace { index, form } = lowered.columns.get(*column)?;
+        columns.add(*column, ColumnPlace { index: outputs.len(), form });
+        outputs.push(expressions.graph.column(index, form.class())?);
+    }
+    let graph = expressions.graph;
+    let node = PlanNode::Map(Box::new(MapNode { input: lowered.node, graph, outputs }));
+    Ok(LoweredRelation { node, columns, ..lowered })
 }
 
-/// Whether an operator, or a common query that it reads, reads a recursion.
-fn reads_recursion(query: &QueryPlan, operator: &RelationalOperator) -> bool {
-    let is_own = match operator {
-        RelationalOperator::CommonScan { query: read, .. } => {
-            query.common.get(read.index).is_some_and(|common| match common.form {
-                CommonForm::Recursion(_) => true,
-                CommonForm::Rows | CommonForm::Value => reads_recursion(query, &common.root),
-                // Its own arguments.
-                CommonForm::Call(_) => false,
-            })
-        }
-        _ => false,
-    };
-    is_own || operator.inputs().any(|input| reads_recursion(query, input))
+/// Returns, for each common query, whether it is a recursion or reads one.
+fn recursive_queries(query: &QueryPlan) -> Vec<bool> {
+    let mut recursive = Vec::with_capacity(query.common.len());
+    for common in &query.common {
+        recursive.push(match common.form {
+            CommonForm::Recursion(_) => true,
+            CommonForm::Rows | CommonForm::Value => reads_recursion(&recursive, &common.root),
+            // Its own arguments.
+            CommonForm::Call(_) => false,
+        });
+    }
+    recursive
+}
+
+/// Whether an operator reads one of the common queries that are `recursive`.
+fn reads_recursion(recursive: &[bool], operator: &RelationalOperator) -> bool {
+    let is_own = matches!(operator, RelationalOperator::CommonScan { query, .. }
+        if recursive.get(query.index) == Some(&true));
+    is_own || operator.inputs().any(|input| reads_recursion(recursive, input))
 }
 
 /// Whether the value at an index stands where it is asked for by some rows only.
