@@ -135,3 +135,13 @@ fn queries_of_with_that_read_the_one_before_twice_are_computed_once() {
     assert_eq!(chain("materialized"), count);
     assert_eq!(chain(""), count);
 }
+
+/// It was refused after seconds, and no other engine ended, 2026-11-28.
+#[test]
+fn windows_of_more_levels_than_a_plan_has_are_refused() {
+    let (database, _) = TestDatabase::of_rows(5, 3, 2);
+    let calls: Vec<_> =
+        (1..1_000).map(|n| format!("sum(id) over (partition by id % {n} order by id)")).collect();
+    let error = database.run_optimized(&format!("select {} from t", calls.join(", ")));
+    assert_eq!(error.unwrap_err(), "a query can have at most 900 operators above each other");
+}

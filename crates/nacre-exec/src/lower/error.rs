@@ -13,6 +13,9 @@ use crate::error::ExecError;
 pub enum LoweringError {
     /// The executor has nothing with exactly this meaning: 0A000, or another engine runs the query.
     NotSupported { what: String },
+    /// The plan would have more levels of operators than the executor opens, 54001: no engine that
+    /// takes longer for larger queries may try.
+    TooManyLevels { levels_max: usize },
     /// A constant has no value: an error of the query before its first row, as in PostgreSQL, which
     /// computes immutable functions of constants while it plans.
     ConstantFails { error: ValueError },
@@ -45,6 +48,9 @@ impl fmt::Display for LoweringError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSupported { what } => write!(f, "not supported: {what}"),
+            Self::TooManyLevels { levels_max } => {
+                write!(f, "a query can have at most {levels_max} operators above each other")
+            }
             Self::ConstantFails { error } => write!(f, "{error}"),
             Self::Stopped => f.write_str("canceling statement due to user request"),
             Self::Contradiction { reason } => write!(f, "internal error in lowering: {reason}"),

@@ -9,7 +9,7 @@ use super::error::{LoweringError, LoweringResult};
 /// optimized: those who optimize it first would do so in vain.
 ///
 /// # Errors
-/// [`LoweringError::NotSupported`], as there.
+/// [`LoweringError::TooManyLevels`], as there.
 pub fn require_levels(query: &QueryPlan) -> LoweringResult<()> {
     let terms = query.common.iter().filter_map(|common| common.form.term()).map(|term| &term.root);
     let roots = query.common.iter().map(|common| &common.root).chain(terms).chain([&query.root]);
@@ -20,7 +20,7 @@ pub fn require_levels(query: &QueryPlan) -> LoweringResult<()> {
 }
 
 pub(super) fn too_many_levels() -> LoweringError {
-    LoweringError::not_supported("queries of this many operators")
+    LoweringError::TooManyLevels { levels_max: LEVELS_MAX }
 }
 
 /// Counts groups above each other: each has a level of its own in any plan with rows. Inner joins

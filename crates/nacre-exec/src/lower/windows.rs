@@ -15,6 +15,7 @@ use nacre_plan::algebra::{
 use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
+use super::LEVELS_MAX;
 use super::aggregates::{AggregateInput, PlannedAggregate, with_results};
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
@@ -22,6 +23,7 @@ use super::exact_nodes::form_key_node;
 use super::expressions::{ExpressionLowering, LoweredExpression};
 use super::fold::fold_constant;
 use super::form::ValueForm;
+use super::levels::too_many_levels;
 use super::once::has_once;
 use super::operators::{WindowMeaning, window_meaning};
 use super::relations::{compute, computed_columns, guarded_column, lower_relation, pass_through};
@@ -59,6 +61,9 @@ pub(super) fn lower_windows(
         wanted.push(wanted_below(node, wanted.last().map_or(needed, Vec::as_slice)));
         nodes.push(node);
         rest = others;
+    }
+    if nodes.len() > LEVELS_MAX {
+        return Err(too_many_levels());
     }
     let own = wanted.pop().unwrap_or_default();
     let (mut lowered, is_guarded) = lower_source(relations, below, [needed, &own], &windows)?;

@@ -106,10 +106,8 @@ impl Binder<'_> {
             return;
         }
         let null = ScalarKind::Constant(ConstantValue(SqlValue::Null));
-        let of_nulls = |value: &ScalarExpression| ScalarExpression {
-            kind: null.clone(),
-            ..value.clone()
-        };
+        let of_nulls =
+            |value: &ScalarExpression| ScalarExpression { kind: null.clone(), ..value.clone() };
         let rows = vec![values.into_iter().map(of_nulls).collect()];
         **input = RelationalOperator::Values { columns, rows };
     }

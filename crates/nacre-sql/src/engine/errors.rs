@@ -47,6 +47,9 @@ pub(super) fn from_lowering(error: LoweringError) -> Error {
         LoweringError::NotSupported { .. } => {
             Error::new(ErrorKind::NotSupported, error.to_string())
         }
+        LoweringError::TooManyLevels { .. } => {
+            Error::new(ErrorKind::InvalidStatement, error.to_string()).with_code("54001")
+        }
         LoweringError::Stopped => Error::new(ErrorKind::Cancelled, error.to_string()),
         _ => Error::new(ErrorKind::Internal, error.to_string()),
     }
