@@ -57,6 +57,7 @@ mod expressions;
 mod fold;
 mod folds;
 mod form;
+mod given_rows;
 mod join_keys;
 mod join_sides;
 mod joins;
@@ -93,6 +94,7 @@ use crate::plan::{CommonNode, PhysicalPlan, PlanNode};
 
 pub use error::LoweringError;
 pub use form::column_sql_type;
+pub use given_rows::{GivenColumn, GivenRows, StoredColumnValues};
 pub use levels::require_levels;
 pub use query::{OutputForm, PhysicalQuery, QueryOutput};
 pub use stored::{StoredRelation, StoredRelations};

@@ -23,6 +23,7 @@ mod explain;
 mod parameters;
 mod pool;
 mod relations;
+mod returned_rows;
 mod row_changes;
 mod rows;
 mod statistics;
@@ -36,4 +37,7 @@ pub(crate) use explain::ExplainedChange;
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;
-pub(crate) use row_changes::{ChangedRowStream, GivenStatement, MeasuredChange, OfferedChange};
+pub(crate) use returned_rows::ReturningQuery;
+pub(crate) use row_changes::{
+    ChangedBatch, ChangedRowStream, CompiledChange, GivenStatement, MeasuredChange, OfferedChange,
+};

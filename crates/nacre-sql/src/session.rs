@@ -277,7 +277,11 @@ impl Session {
 
     /// Returns the columns of the rows that a statement answers; `None` if it answers none, or if
     /// only running it tells.
-    pub(crate) async fn describe(&self, statement: ParsedStatement) -> Result<Option<SchemaRef>> {
+    pub(crate) async fn describe(
+        &self,
+        statement: ParsedStatement,
+        given: GivenStatement<'_>,
+    ) -> Result<Option<SchemaRef>> {
         let mut turn = self.transactions.turn().await;
         if let ParsedStatement::Statement(inner) = &statement
             && let Some(Ok(Command::Execute { name, .. })) = Command::of(inner)
@@ -286,7 +290,7 @@ impl Session {
             let prepared = self.prepared.named(&name)?;
             return Box::pin(prepared.columns(self)).await;
         }
-        let described = self.described(&mut turn, statement).await;
+        let described = self.described(&mut turn, statement, given).await;
         // Who may run it is asked when it runs.
         let has_failed = |error: &Error| error.kind() != ErrorKind::NotPermitted;
         turn.done(described.as_ref().is_err_and(has_failed));
@@ -298,6 +302,7 @@ impl Session {
         &self,
         turn: &mut Turn,
         statement: ParsedStatement,
+        given: GivenStatement<'_>,
     ) -> Result<Option<SchemaRef>> {
         let moment = turn.moment(true)?;
         Ok(match statement {
@@ -314,7 +319,7 @@ impl Session {
                 Some(self.planner.describe(&moment, Vec::new(), show).await?)
             }
             ParsedStatement::Statement(inner) if dml::writes(&inner).is_some() => {
-                let change = dml::change_of(&self.store, *inner)?;
+                let change = dml::change_of(&self.store, *inner)?.offered(given, &self.engine);
                 change.describe(&self.planner, &moment).await?
             }
             ParsedStatement::Statement(inner) if matches!(*inner, SqlStatement::Query(_)) => {

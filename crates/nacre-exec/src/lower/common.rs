@@ -3,6 +3,7 @@
 //! What reads one has its columns in the places where the query has them.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 use nacre_plan::algebra::{
     ColumnId, CommonForm, CommonQuery, CommonReference, QueryPlan, RelationalOperator,
@@ -17,6 +18,7 @@ use super::error::{LoweringError, LoweringResult};
 use super::exact_nodes::checked_node;
 use super::expressions::ExpressionLowering;
 use super::form::ValueForm;
+use super::given_rows::GivenRows;
 use super::joins::width;
 use super::once;
 use super::recursion::lower_recursion;
@@ -69,6 +71,10 @@ impl CommonRelation {
 impl StoredRelations for CommonRelations<'_> {
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation> {
         self.stored.stored_relation(relation)
+    }
+
+    fn given_rows(&self, relation: RelationId) -> Option<Arc<GivenRows>> {
+        self.stored.given_rows(relation)
     }
 
     fn restricts_scans(&self) -> bool {

@@ -34,31 +34,40 @@ pub(super) fn lower_values(
         if !needed.contains(column) {
             continue;
         }
-        let (mut values, mut common) = (Vec::with_capacity(rows.len()), None);
-        let mut null = None;
-        for row in rows {
+        let values = rows.iter().map(|row| {
             let expression = row.get(position).ok_or_else(|| {
                 LoweringError::contradiction(format!("a row of VALUES has no column {position}"))
             })?;
-            let (value, form) = constant_value(expression)?;
-            if matches!(value, ScalarValue::Null(_)) {
-                null = Some(form);
-            } else {
-                common = Some(common_form(common, form)?);
-            }
-            values.push((value, form));
-        }
-        let form =
-            common.or(null).ok_or_else(|| LoweringError::contradiction("VALUES without rows"))?;
+            constant_value(expression)
+        });
+        let (constant, form) = constant_column(values)?;
         places.add(*column, ColumnPlace { index: constants.len(), form });
-        let values = values.into_iter().map(|(value, own)| in_form(value, own, form));
-        let values = values.collect::<LoweringResult<Vec<_>>>()?;
-        constants.push(ConstantColumn { class: form.class(), values: values.into() });
+        constants.push(constant);
     }
     Ok(constant_rows(constants, rows.len(), places))
 }
 
-fn constant_rows(
+/// Makes a column of values, of which each may have a form of its own.
+pub(super) fn constant_column(
+    values: impl Iterator<Item = LoweringResult<(ScalarValue, ValueForm)>>,
+) -> LoweringResult<(ConstantColumn, ValueForm)> {
+    let (mut found, mut common, mut null) = (Vec::with_capacity(values.size_hint().0), None, None);
+    for value in values {
+        let (value, form) = value?;
+        if matches!(value, ScalarValue::Null(_)) {
+            null = Some(form);
+        } else {
+            common = Some(common_form(common, form)?);
+        }
+        found.push((value, form));
+    }
+    let form = common.or(null).ok_or_else(|| LoweringError::contradiction("no constant rows"))?;
+    let values = found.into_iter().map(|(value, own)| in_form(value, own, form));
+    let values = values.collect::<LoweringResult<Vec<_>>>()?;
+    Ok((ConstantColumn { class: form.class(), values: values.into() }, form))
+}
+
+pub(super) fn constant_rows(
     constants: Vec<ConstantColumn>,
     rows: usize,
     columns: ColumnPlaces,
@@ -96,7 +105,11 @@ pub(super) fn common_form(one: Option<ValueForm>, other: ValueForm) -> LoweringR
 }
 
 /// Returns a constant in the form that its column has.
-fn in_form(value: ScalarValue, own: ValueForm, form: ValueForm) -> LoweringResult<ScalarValue> {
+pub(super) fn in_form(
+    value: ScalarValue,
+    own: ValueForm,
+    form: ValueForm,
+) -> LoweringResult<ScalarValue> {
     Ok(match (form, own, value) {
         (ValueForm::Packed { .. }, ValueForm::Padded { .. }, value) => packed_value(value, own)?,
         (ValueForm::Exact { .. }, ValueForm::Numeric { scale, .. }, ScalarValue::Int(unscaled)) => {
@@ -110,7 +123,9 @@ fn in_form(value: ScalarValue, own: ValueForm, form: ValueForm) -> LoweringResul
 }
 
 /// Computes an expression without columns.
-fn constant_value(expression: &ScalarExpression) -> LoweringResult<(ScalarValue, ValueForm)> {
+pub(super) fn constant_value(
+    expression: &ScalarExpression,
+) -> LoweringResult<(ScalarValue, ValueForm)> {
     let nothing = ColumnPlaces::default();
     let mut expressions = ExpressionLowering::new(&nothing);
     let lowered = expressions.lower_column(expression)?;

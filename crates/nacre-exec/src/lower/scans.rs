@@ -11,6 +11,7 @@ use nacre_plan::definition::RelationDefinition;
 use super::columns::{ColumnPlace, ColumnPlaces, LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
 use super::form::ValueForm;
+use super::given_rows::lower_given_rows;
 use super::predicates::scan_predicates;
 use super::relations::filter;
 use super::stored::{StoredRelation, StoredRelations};
@@ -60,6 +61,12 @@ pub(super) fn lower_scan(
     needed: &[ColumnId],
     conjuncts: &[&ScalarExpression],
 ) -> LoweringResult<LoweredRelation> {
+    if let Some(given) = relations.given_rows(relation.id) {
+        let mut wanted = needed.to_vec();
+        conjuncts.iter().for_each(|conjunct| collect_columns(conjunct, &mut wanted));
+        let rows = lower_given_rows(&given, relation, scanned, &wanted)?;
+        return if conjuncts.is_empty() { Ok(rows) } else { filter(rows, conjuncts) };
+    }
     let name = &relation.name;
     let stored = relations.stored_relation(relation.id).ok_or_else(|| {
         LoweringError::not_supported(format!("relation {name}, which is no table"))

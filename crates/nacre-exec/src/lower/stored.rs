@@ -1,16 +1,24 @@
 //! What the relations of a query are stored as.
 
+use std::sync::Arc;
+
 use nacre_plan::definition::RelationId;
 use nacre_plan::optimizer::RowEstimates;
 use nacre_store::TableSnapshot;
 
 use super::common::CommonRelation;
+use super::given_rows::GivenRows;
 
 /// Answers for what relations of a query are stored as.
 pub trait StoredRelations {
     /// Returns the table of a relation as the statement sees it; `None` for a relation that is not
     /// stored, such as a view.
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation>;
+
+    /// Returns the rows of a relation that a statement has at hand.
+    fn given_rows(&self, _relation: RelationId) -> Option<Arc<GivenRows>> {
+        None
+    }
 
     /// Whether scans decide conditions on encoded values; else filters above them decide all, on
     /// decoded ones.

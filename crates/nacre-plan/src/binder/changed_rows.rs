@@ -13,14 +13,14 @@ use std::sync::Arc;
 
 use nacre_syntax::{
     ColumnTarget, DeleteStatement, ExpressionKind, ExpressionNode, FromItem, ObjectName,
-    RelationName, RowCondition, SetAssignment, SourceRange, SqlName, TableAlias, UpdateStatement,
-    WithClause,
+    RelationName, RowCondition, SetAssignment, SqlName, TargetItem, UpdateStatement, WithClause,
 };
 use nacre_types::catalog::CastContext;
 use nacre_types::{SqlType, ValueSettings};
 
 use super::expressions::ExpressionPlace;
 use super::joins::{BoundFrom, cross_join};
+use super::returned_rows::other_values;
 use super::row_comparisons::row_items;
 use super::scope::{Scope, ScopeColumn};
 use super::subqueries::BoundQuery;
@@ -41,7 +41,15 @@ pub enum RowChangingStatement<'a> {
     Delete(&'a DeleteStatement),
 }
 
-impl RowChangingStatement<'_> {
+impl<'a> RowChangingStatement<'a> {
+    /// Returns what RETURNING asks for.
+    pub(super) fn returning(self) -> &'a [TargetItem] {
+        match self {
+            Self::Update(update) => &update.returning,
+            Self::Delete(delete) => &delete.returning,
+        }
+    }
+
     /// Whether it joins the relation to others, so that a row may be found several times.
     pub fn has_other_tables(self) -> bool {
         match self {
@@ -59,6 +67,23 @@ pub struct ChangedRows {
     pub query: QueryPlan,
     /// What SET names, in its order; then, if whole rows are wanted, all other columns.
     pub columns: Vec<ChangedColumn>,
+    /// The outputs with what RETURNING may read of other tables; `None` for what it does not.
+    pub others: Vec<Option<usize>>,
+}
+
+impl ChangedRows {
+    /// Leaves out the values of other tables that RETURNING does not read.
+    pub fn keep_others(&mut self, is_read: &[bool]) {
+        let first = self.query.outputs.len() - self.others.len();
+        let mut outputs = self.query.outputs.split_off(first).into_iter();
+        for (index, other) in self.others.iter_mut().enumerate() {
+            let output = outputs.next().filter(|_| is_read.get(index) == Some(&true));
+            *other = output.map(|output| {
+                self.query.outputs.push(output);
+                self.query.outputs.len() - 1
+            });
+        }
+    }
 }
 
 /// A column of the relation, and what it has after the change.
@@ -69,8 +94,13 @@ pub struct ChangedColumn {
     pub output: Option<usize>,
 }
 
-/// A query for rows, the relation that they are of, and what its columns have after the change.
-pub(super) type BoundChange = (BoundQuery, (Arc<RelationDefinition>, Vec<ChangedColumn>));
+/// What the outputs of a query for rows are.
+pub(super) struct BoundChange {
+    pub(super) relation: Arc<RelationDefinition>,
+    pub(super) columns: Vec<ChangedColumn>,
+    /// As [`ChangedRows::others`]; their outputs are the last ones.
+    pub(super) others: Vec<Option<usize>>,
+}
 
 /// A column, and the expression that it gets; `None` for its DEFAULT.
 struct BoundAssignment {
@@ -79,45 +109,38 @@ struct BoundAssignment {
 }
 
 /// The parts of UPDATE and DELETE.
-struct ChangeClauses<'a> {
-    with: Option<&'a WithClause>,
-    table: &'a RelationName,
-    alias: Option<&'a SqlName>,
-    from: &'a [FromItem],
+pub(super) struct ChangeClauses<'a> {
+    pub(super) with: Option<&'a WithClause>,
+    pub(super) table: &'a RelationName,
+    pub(super) alias: Option<&'a SqlName>,
+    pub(super) from: &'a [FromItem],
     condition: Option<&'a RowCondition>,
     assignments: &'a [SetAssignment],
-    range: SourceRange,
+    has_returning: bool,
 }
 
 impl<'a> ChangeClauses<'a> {
-    /// # Errors
-    /// `not supported` for RETURNING.
-    fn of(change: RowChangingStatement<'a>) -> Result<Self, BindError> {
-        let (clauses, returning) = match change {
-            RowChangingStatement::Update(update) => {
-                let UpdateStatement { with, table, alias, assignments, from, condition, .. } =
-                    update;
-                let (with, alias, range) = (with.as_ref(), alias.as_ref(), update.range);
-                let condition = condition.as_ref();
-                (
-                    Self { with, table, alias, from, condition, assignments, range },
-                    &update.returning,
-                )
-            }
-            RowChangingStatement::Delete(delete) => {
-                let DeleteStatement { with, table, alias, using: from, condition, .. } = delete;
-                let (with, alias, range) = (with.as_ref(), alias.as_ref(), delete.range);
-                let (condition, assignments) = (condition.as_ref(), &[][..]);
-                (
-                    Self { with, table, alias, from, condition, assignments, range },
-                    &delete.returning,
-                )
-            }
-        };
-        if !returning.is_empty() {
-            return Err(BindError::not_supported("RETURNING", clauses.range));
+    pub(super) fn of(change: RowChangingStatement<'a>) -> Self {
+        match change {
+            RowChangingStatement::Update(update) => Self {
+                with: update.with.as_ref(),
+                table: &update.table,
+                alias: update.alias.as_ref(),
+                from: &update.from,
+                condition: update.condition.as_ref(),
+                assignments: &update.assignments,
+                has_returning: !update.returning.is_empty(),
+            },
+            RowChangingStatement::Delete(delete) => Self {
+                with: delete.with.as_ref(),
+                table: &delete.table,
+                alias: delete.alias.as_ref(),
+                from: &delete.using,
+                condition: delete.condition.as_ref(),
+                assignments: &[],
+                has_returning: !delete.returning.is_empty(),
+            },
         }
-        Ok(clauses)
     }
 }
 
@@ -133,10 +156,11 @@ pub fn bind_changed_rows(
     has_whole_rows: bool,
     declared: &[Option<SqlType>],
 ) -> Result<ChangedRows, BindError> {
-    let clauses = ChangeClauses::of(change)?;
+    let clauses = ChangeClauses::of(change);
     let bind = |binder: &mut Binder<'_>| binder.bind_change(&clauses, has_whole_rows);
-    let (query, (relation, columns)) = bind_sharing_queries(catalog, settings, declared, bind)?;
-    Ok(ChangedRows { relation, query, columns })
+    let (query, bound) = bind_sharing_queries(catalog, settings, declared, bind)?;
+    let BoundChange { relation, columns, others } = bound;
+    Ok(ChangedRows { relation, query, columns, others })
 }
 
 impl Binder<'_> {
@@ -144,7 +168,7 @@ impl Binder<'_> {
         &mut self,
         clauses: &ChangeClauses<'_>,
         has_whole_rows: bool,
-    ) -> Result<BoundChange, BindError> {
+    ) -> Result<(BoundQuery, BoundChange), BindError> {
         if let Some(with) = clauses.with {
             self.bind_with(with)?;
         }
@@ -160,9 +184,9 @@ impl Binder<'_> {
         &mut self,
         clauses: &ChangeClauses<'_>,
         has_whole_rows: bool,
-    ) -> Result<BoundChange, BindError> {
+    ) -> Result<(BoundQuery, BoundChange), BindError> {
         let relation = self.find_changed_relation(&clauses.table.name)?;
-        let (target, id) = self.scan_changed_relation(&relation, clauses)?;
+        let (target, id) = self.scan_with_row_ids(&relation, clauses)?;
         let own = target.1.clone();
         let (mut root, scope) = self.bind_beside_target(target, clauses.from)?;
         match clauses.condition {
@@ -202,7 +226,16 @@ impl Binder<'_> {
                 outputs.extend(output_of(column));
             }
         }
-        Ok(((with_computed(root, computed), outputs), (relation, columns)))
+        let others = if clauses.has_returning { other_values(&scope, &own) } else { Vec::new() };
+        let others = others.into_iter().map(|ScopeColumn { name, value }| {
+            let sql_type = value.sql_type;
+            let column = self.column_of(name, value.clone(), &mut computed);
+            outputs.push(OutputColumn { name: name.to_string(), column, sql_type });
+            Some(outputs.len() - 1)
+        });
+        let others = others.collect();
+        let bound = BoundChange { relation, columns, others };
+        Ok(((with_computed(root, computed), outputs), bound))
     }
 
     /// Finds the relation that a statement changes. What its rights are is asked elsewhere.
@@ -228,19 +261,13 @@ impl Binder<'_> {
     }
 
     /// Makes the scan of the relation, and the output that is the id of a row.
-    fn scan_changed_relation(
+    fn scan_with_row_ids(
         &mut self,
         relation: &Arc<RelationDefinition>,
         clauses: &ChangeClauses<'_>,
     ) -> Result<(BoundFrom, OutputColumn), BindError> {
-        let range = clauses.table.name.range;
-        let alias = clauses.alias.map(|name| TableAlias {
-            name: Some(name.clone()),
-            columns: Vec::new(),
-            definitions: Vec::new(),
-        });
-        let name = SqlName { text: relation.name.clone(), range };
-        let (mut scan, scope) = self.scan_relation(relation, &name, alias.as_ref(), range)?;
+        let table = &clauses.table.name;
+        let (mut scan, scope) = self.scan_target(relation, table, clauses.alias)?;
         let column = self.columns.add(QueryColumn {
             name: "row id".into(),
             sql_type: SqlType::BIGINT,
@@ -255,7 +282,7 @@ impl Binder<'_> {
     }
 
     /// Adds the items of FROM or USING, which cannot name the relation that is changed.
-    fn bind_beside_target(
+    pub(super) fn bind_beside_target(
         &mut self,
         target: BoundFrom,
         from: &[FromItem],

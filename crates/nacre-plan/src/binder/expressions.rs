@@ -58,7 +58,7 @@ pub(super) enum SetAllowance {
 }
 
 /// Clauses that have no functions of sets in PostgreSQL.
-const CLAUSES_WITHOUT_SETS: [&str; 9] = [
+const CLAUSES_WITHOUT_SETS: [&str; 10] = [
     "WHERE",
     "HAVING",
     "JOIN conditions",
@@ -68,6 +68,7 @@ const CLAUSES_WITHOUT_SETS: [&str; 9] = [
     "OFFSET",
     "VALUES",
     "UPDATE",
+    "RETURNING",
 ];
 
 impl<'s> ExpressionPlace<'s> {

@@ -9,6 +9,7 @@ use nacre_types::{SqlType, ValueSettings};
 
 use super::changed_rows::{BoundChange, ChangedColumn, ChangedRows};
 use super::set_operations::SetOperand;
+use super::subqueries::BoundQuery;
 use super::{Binder, bind_sharing_queries};
 use crate::algebra::OutputColumn;
 use crate::algebra::conjuncts::with_computed;
@@ -27,17 +28,16 @@ pub fn bind_inserted_rows(
     declared: &[Option<SqlType>],
 ) -> Result<ChangedRows, BindError> {
     let bind = |binder: &mut Binder<'_>| binder.bind_insert(insert);
-    let (query, (relation, columns)) = bind_sharing_queries(catalog, settings, declared, bind)?;
+    let (query, bound) = bind_sharing_queries(catalog, settings, declared, bind)?;
     require_rows_alone(insert)?;
-    Ok(ChangedRows { relation, query, columns })
+    let BoundChange { relation, columns, others } = bound;
+    Ok(ChangedRows { relation, query, columns, others })
 }
 
 /// Refuses what is computed of rows that are there or were inserted.
 fn require_rows_alone(insert: &InsertStatement) -> Result<(), BindError> {
     let updates = |conflict: &ConflictClause| conflict.update.is_some();
-    let what = if !insert.returning.is_empty() {
-        "RETURNING"
-    } else if insert.on_conflict.as_deref().is_some_and(updates) {
+    let what = if insert.on_conflict.as_deref().is_some_and(updates) {
         "ON CONFLICT DO UPDATE"
     } else if insert.overriding.is_some() {
         "OVERRIDING"
@@ -53,7 +53,10 @@ fn is_written(query: &QueryExpression) -> bool {
 }
 
 impl Binder<'_> {
-    fn bind_insert(&mut self, insert: &InsertStatement) -> Result<BoundChange, BindError> {
+    fn bind_insert(
+        &mut self,
+        insert: &InsertStatement,
+    ) -> Result<(BoundQuery, BoundChange), BindError> {
         if let Some(with) = &insert.with {
             self.bind_with(with)?;
         }
@@ -76,7 +79,8 @@ impl Binder<'_> {
             output: targets.iter().take(outputs.len()).position(|target| *target == position),
         };
         let columns = (0..relation.columns.len()).map(column).collect();
-        Ok(((with_computed(root, computed), outputs), (relation, columns)))
+        let bound = BoundChange { relation, columns, others: Vec::new() };
+        Ok(((with_computed(root, computed), outputs), bound))
     }
 }
 

@@ -248,8 +248,16 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<Vec<BoundTarget>, BindError> {
         let place = ExpressionPlace::new(scope, "SELECT").with_aggregates().with_windows();
-        let place = place.with_sets();
-        let mut targets = Vec::new();
+        self.bind_target_items(items, place.with_sets())
+    }
+
+    /// Binds a list of outputs.
+    pub(super) fn bind_target_items(
+        &mut self,
+        items: &[TargetItem],
+        place: ExpressionPlace<'_>,
+    ) -> Result<Vec<BoundTarget>, BindError> {
+        let (scope, mut targets) = (place.scope, Vec::new());
         for item in items {
             match item {
                 TargetItem::Star(range) => {

@@ -6,7 +6,8 @@
 //!    brought into the type of its column ([`assign`]) in batches ([`rows`]), and checks them.
 //!    Rows of UPDATE and DELETE are found by Nacre's own engine, if it can ([`found`]).
 //! 3. [`conflict`] sorts the rows of ON CONFLICT, [`merge`] those of MERGE, by what is to be done
-//!    with them; [`returning`] computes what RETURNING asks for, [`others`] of further tables.
+//!    with them; [`returned`] has the engine that found the rows compute what RETURNING asks for,
+//!    [`returning`] and [`others`] do it in DataFusion.
 //! 4. [`write`] hands the rows to the transaction, on a blocking thread.
 //!
 //! TRUNCATE has no rows to find ([`truncate`]).
@@ -27,6 +28,7 @@ mod identity;
 mod merge;
 mod others;
 mod query;
+mod returned;
 mod returning;
 mod rows;
 mod set_query;

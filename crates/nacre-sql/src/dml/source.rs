@@ -16,8 +16,10 @@ use super::assign;
 use super::cell::{Cell, missing};
 use super::change::Source;
 use super::defaults::compiled;
+use super::found::FoundRows;
 use super::others::OtherRows;
 use super::query::{TARGET, output, select, statement};
+use super::returned::ReturningRows;
 use super::rows::Rows;
 use super::statement::check_count;
 use crate::cancellation::cancelled;
@@ -39,7 +41,7 @@ pub(super) async fn collect(
     table: &Arc<Table>,
     source: &Source,
     progress: &Progress,
-    others: Option<&mut OtherRows>,
+    beside: &mut BesideRows,
 ) -> Result<Rows> {
     let schema = table.schema();
     let found = match source.offered(&schema) {
@@ -49,7 +51,10 @@ pub(super) async fn collect(
         None => None,
     };
     let rows = match (found, source) {
-        (Some(rows), _) => rows,
+        (Some(FoundRows { rows, returning }), _) => {
+            beside.returning = returning;
+            rows
+        }
         (None, Source::Values { lists, query }) => {
             let outputs = match query {
                 None => None,
@@ -82,13 +87,22 @@ pub(super) async fn collect(
             let stream = planner.start(moment, target(table, moment)?, query.clone()).await?;
             let form = Form::new(planner, table, &schema, cells.clone(), true)?;
             let rows = Rows::new(columns.clone());
-            form.collect_with(stream, rows, progress, others).await?
+            form.collect_with(stream, rows, progress, beside.others.as_mut()).await?
         }
         (None, Source::Merged { .. }) => return Err(missing()),
     };
     rows.check_nulls(&schema)?;
     rows.check(planner, table)?;
     Ok(rows)
+}
+
+/// What RETURNING reads beside the rows that are written.
+#[derive(Debug, Default)]
+pub(super) struct BesideRows {
+    /// In Nacre's own engine: `None` if that did not find the rows.
+    pub(super) returning: Option<ReturningRows>,
+    /// In DataFusion: `None` if it reads no other tables.
+    pub(super) others: Option<OtherRows>,
 }
 
 /// Returns the table that a statement changes, with the ids of its rows.

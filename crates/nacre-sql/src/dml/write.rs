@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::execution::SendableRecordBatchStream;
 use nacre_ingest::Progress;
 use nacre_store::{Error as StoreError, Table, Transaction, ValueRef};
 
@@ -11,7 +12,7 @@ use super::merge;
 use super::others::OtherRows;
 use super::returning::{described, returned};
 use super::rows::{RowBatch, Rows};
-use super::source::collect;
+use super::source::{BesideRows, collect};
 use crate::blocking::blocking;
 use crate::cancellation::{CancelOnDrop, cancelled};
 use crate::error::{ErrorKind, Result};
@@ -33,6 +34,12 @@ impl Change {
         moment: &Arc<Moment>,
     ) -> Result<Option<SchemaRef>> {
         self.require(planner)?;
+        if self.returning.is_some()
+            && let Some((offered, _)) = self.source.offered(&self.schema)
+            && let Some(schema) = offered.returned_columns(planner, moment).await?
+        {
+            return Ok(Some(schema));
+        }
         match &self.returning {
             Some(returning) if returning.others.is_none() => {
                 described(planner, moment, &self.table.schema(), returning).await.map(Some)
@@ -78,23 +85,40 @@ impl Change {
     ) -> Result<Answer> {
         let moment = turn.moment(true)?;
         self.require_names(planner.store(), &moment)?;
-        let mut others = OtherRows::default();
-        let steps = self.steps(planner, turn, &moment, progress, &mut others).await?;
+        let reads_others = self.returning.as_ref().is_some_and(|one| one.others.is_some());
+        let others = reads_others.then(OtherRows::default);
+        let mut beside = BesideRows { others, ..BesideRows::default() };
+        let steps = self.steps(planner, turn, &moment, progress, &mut beside).await?;
         let tag = tag(self.verb, steps.iter().map(|step| step.rows.len()).sum());
-        let rows = match &self.returning {
-            None => None,
-            Some(returning) => {
-                let schema = self.table.schema();
-                let changed: Vec<(&Write, &Rows)> =
-                    steps.iter().map(|step| (&step.write, &step.rows)).collect();
-                Some(returned(planner, &moment, &schema, returning, &changed, &others).await?)
-            }
-        };
+        let rows = self.returned(planner, &moment, &steps, beside).await?;
         turn.log(&moment)?;
         // The computed rows fit the columns of that definition only.
         self.require_names(planner.store(), &moment)?;
         apply(planner, turn, steps, Arc::clone(progress)).await?;
         Ok(Answer { tag, rows })
+    }
+
+    /// Computes what RETURNING asks for of the rows that are to be written.
+    async fn returned(
+        &self,
+        planner: &Planner,
+        moment: &Arc<Moment>,
+        steps: &[Step],
+        beside: BesideRows,
+    ) -> Result<Option<SendableRecordBatchStream>> {
+        let Some(returning) = &self.returning else { return Ok(None) };
+        if let Some((offered, _)) = self.source.offered(&self.schema)
+            && let Some(own) = &beside.returning
+        {
+            let written: Vec<&Rows> = steps.iter().map(|step| &step.rows).collect();
+            let answer = offered.returned(planner, moment, &self.table, own, &written).await;
+            return answer.map(Some);
+        }
+        let schema = self.table.schema();
+        let changed: Vec<(&Write, &Rows)> =
+            steps.iter().map(|step| (&step.write, &step.rows)).collect();
+        let others = beside.others.unwrap_or_default();
+        returned(planner, moment, &schema, returning, &changed, &others).await.map(Some)
     }
 
     /// Finds and computes all that is to be written.
@@ -104,18 +128,18 @@ impl Change {
         turn: &mut Turn,
         moment: &Arc<Moment>,
         progress: &Progress,
-        others: &mut OtherRows,
+        beside: &mut BesideRows,
     ) -> Result<Vec<Step>> {
-        let others = self.returning.as_ref().and_then(|one| one.others.as_ref()).map(|_| others);
         if let Source::Merged { query, clauses, check } = &self.source {
             let (table, query) = (&self.table, query.clone());
             if let Some(check) = check {
                 planner.describe(moment, Vec::new(), check.clone()).await?;
             }
+            let others = beside.others.as_mut();
             let merged = merge::steps(planner, moment, table, query, clauses, progress, others);
             return merged.await;
         }
-        let rows = collect(planner, moment, &self.table, &self.source, progress, others).await?;
+        let rows = collect(planner, moment, &self.table, &self.source, progress, beside).await?;
         if let Some(conflict) = &self.on_conflict {
             return conflict.steps(planner, turn, moment, &self.table, rows, progress).await;
         }

@@ -380,7 +380,7 @@ impl<'a> StatementCompilation<'a> {
     }
 
     /// Returns what becomes of a statement that meets a limit of the engine.
-    fn limit(&self, error: Error) -> CompilationStop {
+    pub(super) fn limit(&self, error: Error) -> CompilationStop {
         if self.is_forced { error.into() } else { CompilationStop::Left(Some(error)) }
     }
 
@@ -390,6 +390,20 @@ impl<'a> StatementCompilation<'a> {
     ) -> std::result::Result<QueryPlan, LoweringError> {
         require_levels(&bound)?;
         Ok(optimize(bound, &self.relations))
+    }
+
+    /// Lowers a plan that no other engine may run any more.
+    ///
+    /// # Errors
+    /// Those of lowering.
+    pub(super) fn lower_here(
+        &self,
+        optimized: std::result::Result<QueryPlan, LoweringError>,
+    ) -> Result<(QueryPlan, PhysicalQuery)> {
+        self.lower(optimized, false).map_err(|stop| match stop {
+            CompilationStop::Failed(error) | CompilationStop::Left(Some(error)) => error,
+            CompilationStop::Left(None) => Error::not_supported("relations of RETURNING"),
+        })
     }
 
     /// Lowers a plan, as EXPLAIN asks for if `is_measured`.
@@ -489,7 +503,7 @@ pub(super) fn note_reads(node: &PlanNode, moment: &Moment) {
 }
 
 /// Returns for each output which column of a table it is.
-fn sources(plan: &QueryPlan, relations: &SnapshotRelations<'_>) -> Vec<OutputSource> {
+pub(super) fn sources(plan: &QueryPlan, relations: &SnapshotRelations<'_>) -> Vec<OutputSource> {
     let origin = |column: ColumnId| {
         let ColumnSource::Relation { relation, position } = plan.columns.get(column)?.source else {
             return None;

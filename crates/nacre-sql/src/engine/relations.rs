@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use nacre_exec::lower::{StoredRelation, StoredRelations, column_sql_type};
+use nacre_exec::lower::{GivenRows, StoredRelation, StoredRelations, column_sql_type};
 use nacre_plan::definition::{
     RelationCatalog, RelationColumn, RelationDefinition, RelationId, ViewColumnName,
     ViewDefinition, ViewReader,
@@ -26,6 +26,9 @@ use crate::views::is_system_view;
 /// Longest text of a view that is parsed here.
 const VIEW_BYTES_MAX: usize = 16 << 10;
 
+/// Tables that were found, by their numbers.
+pub(super) type FoundTables = Vec<(RelationId, Arc<Table>)>;
+
 /// Finds tables and users' views by name. Those of catalogs are read by the other engine alone.
 pub(super) struct SnapshotRelations<'a> {
     store: &'a Store,
@@ -33,7 +36,9 @@ pub(super) struct SnapshotRelations<'a> {
     acting: Acting,
     scans: ScanSettings,
     /// What was found, by their numbers.
-    found: RefCell<Vec<(RelationId, Arc<Table>)>>,
+    found: RefCell<FoundTables>,
+    /// Rows that the statement has at hand.
+    given: RefCell<Option<(RelationId, Arc<GivenRows>)>>,
     /// Statistics of tables that the optimizer has asked about.
     tables: RefCell<HashMap<RelationId, Option<Rc<StoredTableStatistics>>>>,
     columns: RefCell<HashMap<(RelationId, usize), ColumnStatistics>>,
@@ -48,8 +53,23 @@ impl<'a> SnapshotRelations<'a> {
         acting: Acting,
         scans: ScanSettings,
     ) -> Self {
-        let (found, tables, columns, refused) = Default::default();
-        Self { store, moment, acting, scans, found, tables, columns, refused }
+        let (found, given, tables, columns, refused) = Default::default();
+        Self { store, moment, acting, scans, found, given, tables, columns, refused }
+    }
+
+    /// Returns the tables that were found, for those who plan a part of the statement later.
+    pub(super) fn found_tables(&self) -> FoundTables {
+        self.found.borrow().clone()
+    }
+
+    /// Has tables be known that were found before.
+    pub(super) fn know(&self, found: &FoundTables) {
+        self.found.borrow_mut().extend(found.iter().cloned());
+    }
+
+    /// Has a relation consist of rows that are at hand.
+    pub(super) fn give(&self, relation: RelationId, rows: GivenRows) {
+        *self.given.borrow_mut() = Some((relation, Arc::new(rows)));
     }
 
     /// Returns why a relation may not be read, if one may not.
@@ -221,6 +241,11 @@ impl StoredRelations for SnapshotRelations<'_> {
                 None
             }
         }
+    }
+
+    fn given_rows(&self, relation: RelationId) -> Option<Arc<GivenRows>> {
+        let given = self.given.borrow();
+        given.as_ref().filter(|(own, _)| *own == relation).map(|(_, rows)| Arc::clone(rows))
     }
 
     fn restricts_scans(&self) -> bool {

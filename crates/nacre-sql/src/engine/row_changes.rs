@@ -10,19 +10,22 @@ use nacre_exec::lower::{OutputForm, PhysicalQuery, QueryOutput};
 use nacre_exec::plan::OperatorDescription;
 use nacre_exec::vector::{ResultBatch, VectorValues};
 use nacre_plan::binder::{
-    ChangedColumn, ChangedRows, RowChangingStatement, bind_changed_rows, bind_inserted_rows,
+    ChangedColumn, ChangedRows, ReturnedRows, ReturningStatement, RowChangingStatement,
+    bind_changed_rows, bind_inserted_rows, bind_returned_rows,
 };
 use nacre_store::{RowId, Value};
 use nacre_syntax::{Statement, parse_statement};
-use nacre_types::SqlType;
+use nacre_types::{SqlType, SqlValue};
 
 use super::compile::{
     CompilationResult, CompilationStop, EngineOffer, IntoOffer, LONG_TEXT_BYTES_MAX, PlanningClock,
     StatementCompilation, at_once, is_long, note_reads, until_ended,
 };
+use super::errors::from_exec;
 use super::explain::{ExplainRequest, ExplainedChange, MeasuredRun, explain_answer, run_to_end};
 use super::parameters::QueryParameters;
 use super::pool::EnginePool;
+use super::returned_rows::{CHANGED_ROWS, ReturningQuery};
 use super::rows::QueryRows;
 use super::stored_values::append_stored_values;
 use crate::error::{Error, ErrorKind, Result};
@@ -112,18 +115,32 @@ impl OfferedChange {
         let StatementCompilation { relations, settings, scans, .. } = &compilation;
         let parameters = QueryParameters::Given(&self.types, &self.values);
         let change = row_change(&self.statement);
-        let bind = |declared: &[Option<SqlType>]| match (&self.statement, change) {
-            (_, Some(change)) => {
-                bind_changed_rows(relations, settings, change, has_whole_rows, declared).map(Some)
-            }
-            (Statement::Insert(insert), None) => {
-                bind_inserted_rows(relations, settings, insert, declared).map(Some)
-            }
-            _ => Ok(None),
+        let bind = |declared: &[Option<SqlType>]| {
+            let (bound, statement) = match (&self.statement, change) {
+                (_, Some(change)) => (
+                    bind_changed_rows(relations, settings, change, has_whole_rows, declared)?,
+                    ReturningStatement::Change(change),
+                ),
+                (Statement::Insert(insert), None) => (
+                    bind_inserted_rows(relations, settings, insert, declared)?,
+                    ReturningStatement::Insert(insert),
+                ),
+                _ => return Ok(None),
+            };
+            let returned =
+                bind_returned_rows(relations, settings, statement, CHANGED_ROWS, declared)?;
+            Ok(Some((bound, returned)))
         };
         let bound = compilation.bind(&parameters.declared(), bind)?;
-        let bound = bound.ok_or(CompilationStop::Left(None))?;
-        let ChangedRows { query, columns, .. } = bound;
+        let (mut bound, returned) = bound.ok_or(CompilationStop::Left(None))?;
+        let returning = match returned {
+            Some(returned) => {
+                bound.keep_others(&returned.is_read[bound.relation.columns.len()..]);
+                Some(self.compile_returning(&compilation, returned, &bound, parameters)?)
+            }
+            None => None,
+        };
+        let ChangedRows { query, columns, others, .. } = bound;
         let query = compilation.with_values(query, parameters)?;
         planning.bind = clock.lap();
         let optimized = compilation.optimize(query);
@@ -134,7 +151,21 @@ impl OfferedChange {
         planning.compile = clock.lap();
         let ids = change.map(|change| RowIds { may_repeat: change.has_other_tables() });
         let scans = *scans;
-        Ok(CompiledChange { query, columns, ids, explain, planning, scans })
+        Ok(CompiledChange { query, columns, others, returning, ids, explain, planning, scans })
+    }
+
+    fn compile_returning(
+        &self,
+        compilation: &StatementCompilation<'_>,
+        returned: ReturnedRows,
+        bound: &ChangedRows,
+        parameters: QueryParameters<'_>,
+    ) -> CompilationResult<ReturningQuery> {
+        let ReturnedRows { query, is_read, .. } = returned;
+        let query = compilation.with_values(query, parameters)?;
+        let table = compilation.relations.table(bound.relation.id);
+        let table = table.ok_or(CompilationStop::Left(None))?;
+        ReturningQuery::new(compilation, query, is_read, &table)
     }
 }
 
@@ -162,6 +193,9 @@ pub(crate) struct RowIds {
 pub(crate) struct CompiledChange {
     query: PhysicalQuery,
     columns: Vec<ChangedColumn>,
+    /// The outputs with what RETURNING reads of other tables; `None` for what it does not.
+    others: Vec<Option<usize>>,
+    returning: Option<ReturningQuery>,
     /// None for new rows.
     ids: Option<RowIds>,
     explain: Option<ExplainRequest>,
@@ -175,10 +209,15 @@ impl CompiledChange {
     /// # Errors
     /// Those of preparing the plan.
     pub(crate) fn start(self, pool: &EnginePool, moment: &Moment) -> Result<ChangedRowStream> {
-        let Self { query, columns, ids, scans, .. } = self;
+        let Self { query, columns, others, returning, ids, scans, .. } = self;
         note_reads(&query.plan.root, moment);
         let rows = QueryRows::start(pool, query, scans)?;
-        Ok(ChangedRowStream { rows, columns, ids })
+        Ok(ChangedRowStream { rows, columns, others, returning, ids })
+    }
+
+    /// Returns what RETURNING answers.
+    pub(crate) fn returning(&self) -> Option<&ReturningQuery> {
+        self.returning.as_ref()
     }
 
     /// Describes the query for EXPLAIN, and with ANALYZE runs it to its end, to be measured; `None`
@@ -227,6 +266,8 @@ impl MeasuredChange {
 pub(crate) struct ChangedRowStream {
     rows: QueryRows,
     columns: Vec<ChangedColumn>,
+    others: Vec<Option<usize>>,
+    returning: Option<ReturningQuery>,
     ids: Option<RowIds>,
 }
 
@@ -234,6 +275,16 @@ impl ChangedRowStream {
     /// Returns the columns of the table that rows have values for.
     pub(crate) fn columns(&self) -> &[ChangedColumn] {
         &self.columns
+    }
+
+    /// Returns the outputs with what RETURNING reads of other tables; `None` for what it does not.
+    pub(crate) fn others(&self) -> &[Option<usize>] {
+        &self.others
+    }
+
+    /// Returns what RETURNING answers.
+    pub(crate) fn returning(&self) -> Option<&ReturningQuery> {
+        self.returning.as_ref()
     }
 
     /// Returns what is known of the ids of rows; `None` for new ones.
@@ -279,6 +330,16 @@ impl ChangedBatch<'_> {
             }
             _ => Err(missing()),
         }
+    }
+
+    /// Returns the value that an output has in a row.
+    ///
+    /// # Errors
+    /// That which the value stands for.
+    pub(crate) fn value(&self, output: usize, row: u32) -> Result<SqlValue> {
+        let missing = || Error::new(ErrorKind::Internal, "internal error: a row without a value");
+        let output = self.outputs.get(output).ok_or_else(missing)?;
+        output.value(&self.batch, row as usize).map_err(from_exec)
     }
 
     /// Appends the values that an output has in `rows` to the buffer of its column.

@@ -15,7 +15,7 @@ use super::types::ParameterType;
 use crate::columns::{NO_NAME, first_select};
 use crate::cursors::Declaration;
 use crate::dml;
-use crate::engine::ParsedQuery;
+use crate::engine::{GivenStatement, ParsedQuery};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::session::Session;
@@ -211,7 +211,10 @@ impl Statement {
             return Ok(Some(schema));
         }
         match self.with_values(&nulls)? {
-            Some(statement) => session.describe(statement).await,
+            Some(statement) => {
+                let (sql, types) = (self.sql(), self.parameter_types());
+                session.describe(statement, GivenStatement { sql, types, values: &nulls }).await
+            }
             None => session.describe_own(&self.0.sql),
         }
     }
