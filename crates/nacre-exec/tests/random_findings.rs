@@ -481,3 +481,39 @@ fn unread_queries_of_groups_are_not_planned() {
     assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["0".into()]]));
     check_divided_by_zero(&database, &sql.replace("0 is null", "0 is not null"));
 }
+
+/// It answered 22012, 2026-11-28: PostgreSQL plans no query whose value no output reads.
+#[test]
+fn unread_queries_in_outputs_are_not_planned() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "select count(*) from (select id, (select max(id) from t where 0 < 1 / 0) from t) q";
+    assert_eq!(database.run_optimized(sql), Ok(vec![vec!["50".into()]]));
+    check_divided_by_zero(&database, &sql.replace("count(*)", "*"));
+    check_divided_by_zero(&database, &format!("{} where false", sql.replace("count(*)", "*")));
+}
+
+/// The sign was lost, 2026-11-28: a group shows the value of a row, and 0 and -0 are one group.
+#[test]
+fn groups_show_negative_zeros() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let zero = "-2 * (id - 3)::float8";
+    for sql in [
+        format!("select ({zero})::text from t where id = 3 group by {zero}"),
+        format!("select z::text from (select distinct {zero} as z from t where id = 3) q"),
+    ] {
+        assert_eq!(database.run_optimized(&sql), Ok(vec![vec!["-0".into()]]), "{sql}");
+    }
+    let both =
+        format!("select count(*) from (select {zero} z from t where id = 3 union select 0) q");
+    assert_eq!(database.run_optimized(&both), Ok(vec![vec!["1".into()]]));
+}
+
+/// It had no rows, 2026-11-28: a query that is a condition is computed beside a series without
+/// rows, too.
+#[test]
+fn series_without_rows_are_read() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "select 1 from generate_series(3, 2) g(c) group by c having (select true from t)";
+    let error = database.run_optimized(sql).unwrap_err();
+    assert_eq!(error, "more than one row returned by a subquery used as an expression");
+}

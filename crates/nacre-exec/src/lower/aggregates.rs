@@ -91,6 +91,28 @@ impl<'q> GroupedColumns<'q> {
         }
         Self { keys: compared, dependents, sets: None }
     }
+
+    /// Has floats among the keys show what the first row of a group has: 0 and -0 are one key.
+    fn with_shown_floats(mut self, places: &ColumnPlaces) -> LoweringResult<Self> {
+        if self.sets.is_some() {
+            return Ok(self);
+        }
+        for key in &self.keys {
+            let class = places.get(key.source)?.form.class();
+            let is_float = matches!(class, ValueClass::Float32 | ValueClass::Float64);
+            if is_float && !self.dependents.contains(&key.column) {
+                self.dependents.push(key.column);
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Where the value of a key is found.
+enum KeyPlace {
+    Output(ColumnPlace),
+    /// It is the result of an aggregate.
+    Result(PlannedAggregate),
 }
 
 /// Groups the rows of `input`. The row of no keys is there even of no rows.
@@ -115,10 +137,18 @@ pub(super) fn lower_aggregate(
         outputs: Vec::new(),
         calls: Vec::new(),
     };
-    let GroupedColumns { keys, dependents, sets } = grouped;
+    let GroupedColumns { keys, dependents, sets } = grouped.with_shown_floats(&places)?;
     let (mut columns, mut key_indexes) = (ColumnPlaces::default(), Vec::new());
-    let exact_keys =
-        lowering.add_keys(&places, keys, sets.is_some(), &mut columns, &mut key_indexes)?;
+    let mut exact_keys = Vec::new();
+    for key in keys {
+        let is_shown = !dependents.contains(&key.column);
+        let place = lowering.add_key(&places, key, sets.is_some(), &mut key_indexes)?;
+        match place {
+            KeyPlace::Output(place) if is_shown => columns.add(key.column, place),
+            KeyPlace::Output(_) => {}
+            KeyPlace::Result(exact) => exact_keys.push(exact),
+        }
+    }
     let dependents = lowering.add_dependents(&places, &dependents, &mut columns, &key_indexes)?;
     let mut planned = Vec::with_capacity(aggregates.len());
     // Averages first: their sums serve as sums, too.
@@ -394,37 +424,32 @@ impl AggregateInput<'_> {
         })
     }
 
-    /// Adds keys, whose places are added to `columns`; returns the results that show those that are
-    /// numerics of any scale.
-    fn add_keys(
+    /// Adds a key, whose index is added to `key_indexes`; numerics of any scale are shown by a
+    /// result.
+    fn add_key(
         &mut self,
         places: &ColumnPlaces,
-        keys: Vec<GroupingKey>,
+        key: GroupingKey,
         has_sets: bool,
-        columns: &mut ColumnPlaces,
         key_indexes: &mut Vec<usize>,
-    ) -> LoweringResult<Vec<PlannedAggregate>> {
-        let mut exact_keys = Vec::new();
-        for key in keys {
-            let ColumnPlace { index, form } = places.get(key.source)?;
-            if form.has_key_node() {
-                if has_sets {
-                    return Err(LoweringError::not_supported("grouping sets by quotients"));
-                }
-                exact_keys.push(self.exact_key(key, ColumnPlace { index, form }, key_indexes)?);
-                continue;
+    ) -> LoweringResult<KeyPlace> {
+        let ColumnPlace { index, form } = places.get(key.source)?;
+        if form.has_key_node() {
+            if has_sets {
+                return Err(LoweringError::not_supported("grouping sets by quotients"));
             }
-            let id = self.expressions.graph.column(index, form.class())?;
-            let own = self.output(id);
-            // The same column may stand in the list of DISTINCT twice.
-            let known = key_indexes.iter().position(|known| *known == own).filter(|_| !has_sets);
-            let index = known.unwrap_or_else(|| {
-                key_indexes.push(own);
-                key_indexes.len() - 1
-            });
-            columns.add(key.column, ColumnPlace { index, form });
+            let exact = self.exact_key(key, ColumnPlace { index, form }, key_indexes)?;
+            return Ok(KeyPlace::Result(exact));
         }
-        Ok(exact_keys)
+        let id = self.expressions.graph.column(index, form.class())?;
+        let own = self.output(id);
+        // The same column may stand in the list of DISTINCT twice.
+        let known = key_indexes.iter().position(|known| *known == own).filter(|_| !has_sets);
+        let index = known.unwrap_or_else(|| {
+            key_indexes.push(own);
+            key_indexes.len() - 1
+        });
+        Ok(KeyPlace::Output(ColumnPlace { index, form }))
     }
 
     /// Adds columns that follow from the keys, whose places are added to `columns`; returns their

@@ -76,7 +76,6 @@ fn has_no_rows(node: &PlanNode) -> bool {
 fn is_empty(node: &PlanNode) -> bool {
     match node {
         PlanNode::Rows(rows) => rows.rows == 0,
-        PlanNode::Series(series) => series.rows == 0,
         PlanNode::Map(map) => is_empty(&map.input),
         PlanNode::Measured(measured) => is_empty(&measured.input),
         _ => false,

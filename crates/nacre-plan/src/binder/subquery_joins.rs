@@ -51,8 +51,8 @@ use crate::algebra::{
 };
 use crate::error::BindError;
 use crate::properties::{
-    constant_count, has_exactly_one_row, has_fixed_count, has_one_row_at_most, has_open_order,
-    never_fails, own_query_never_fails, query_never_fails,
+    constant_count, fails_at_once, has_exactly_one_row, has_fixed_count, has_one_row_at_most,
+    has_open_order, never_fails, own_query_never_fails, query_never_fails,
 };
 
 /// A semi or anti join with a query that may fail.
@@ -337,7 +337,9 @@ impl Binder<'_> {
     ) -> Result<ScalarKind, BindError> {
         let is_free = root.free_columns().is_empty();
         let (never_fails, has_one_row) = (query_never_fails(&root), has_one_row_at_most(&root));
-        if is_free && !(never_fails && has_one_row) {
+        // Constants that fail do so where the value is read, as in PostgreSQL, which plans no others.
+        let is_plain = never_fails && has_one_row && !root.any_expression(&fails_at_once);
+        if is_free && !is_plain {
             return Ok(self.compute_once(root, column));
         }
         if !never_fails {
