@@ -92,6 +92,8 @@ pub struct ChangedColumn {
     pub position: usize,
     /// Which output; `None` for the column's DEFAULT.
     pub output: Option<usize>,
+    /// The output that says which rows have the column's DEFAULT nevertheless, if some may.
+    pub is_default: Option<usize>,
 }
 
 /// What the outputs of a query for rows are.
@@ -215,14 +217,15 @@ impl Binder<'_> {
                 outputs.push(OutputColumn { name, column, sql_type });
                 outputs.len() - 1
             });
-            columns.push(ChangedColumn { position, output });
+            columns.push(ChangedColumn { position, output, is_default: None });
         }
         if has_whole_rows {
             for (position, column) in own.columns.iter().enumerate() {
                 if columns.iter().any(|one| one.position == position) {
                     continue;
                 }
-                columns.push(ChangedColumn { position, output: Some(outputs.len()) });
+                let output = Some(outputs.len());
+                columns.push(ChangedColumn { position, output, is_default: None });
                 outputs.extend(output_of(column));
             }
         }

@@ -87,7 +87,7 @@ impl Binder<'_> {
 
     /// Makes each row a query of its own. Rows of several inputs come in any order: they are
     /// sorted by their numbers, for which all are computed.
-    fn join_rows(
+    pub(super) fn join_rows(
         &mut self,
         columns: Vec<ColumnId>,
         rows: Vec<Vec<ScalarExpression>>,

@@ -14,7 +14,7 @@ use super::merge::MergeClause;
 use super::others::Others;
 use super::rows::Rows;
 use crate::engine::{EnginePool, GivenStatement, OfferedChange};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
 use crate::privileges::Rights;
@@ -41,7 +41,12 @@ pub(crate) struct Change {
 #[derive(Debug)]
 pub(super) enum Source {
     /// Lists of a value for each column; the query computes those that are no literals, in one row.
-    Values { lists: Vec<Vec<Cell>>, query: Option<ParsedStatement> },
+    Values {
+        lists: Vec<Vec<Cell>>,
+        query: Option<ParsedStatement>,
+        /// As of [`Source::Found`].
+        offered: Option<OfferedRows>,
+    },
     /// New rows: `targets` are the columns that the outputs of the query are for, and `literals`
     /// says which outputs are texts in quotes.
     Query {
@@ -69,11 +74,13 @@ impl Source {
     /// Returns what is offered to Nacre's own engine, and whether whole rows are wanted.
     pub(super) fn offered(&self, schema: &TableSchema) -> Option<(&OfferedRows, bool)> {
         match self {
-            Self::Query { offered, .. } => Some((offered.as_ref()?, true)),
+            Self::Query { offered, .. } | Self::Values { offered, .. } => {
+                Some((offered.as_ref()?, true))
+            }
             Self::Found { offered, columns, .. } => {
                 Some((offered.as_ref()?, columns.len() == schema.columns.len()))
             }
-            Self::Values { .. } | Self::Merged { .. } => None,
+            Self::Merged { .. } => None,
         }
     }
 }
@@ -104,6 +111,8 @@ pub(super) struct Returning {
     pub(super) name: Ident,
     /// The tables of FROM or USING.
     pub(super) others: Option<Others>,
+    /// Why DataFusion cannot return from these.
+    pub(super) refused: Option<Error>,
     /// Whether `merge_action()` has a meaning, and `*` begins with the columns of the source.
     pub(super) is_merge: bool,
 }
@@ -118,7 +127,10 @@ impl Change {
     /// Has Nacre's own engine find the rows that are changed, if it can.
     #[must_use]
     pub(crate) fn offered(mut self, given: GivenStatement<'_>, pool: &Arc<EnginePool>) -> Self {
-        if let Source::Found { offered, .. } | Source::Query { offered, .. } = &mut self.source {
+        if let Source::Found { offered, .. }
+        | Source::Query { offered, .. }
+        | Source::Values { offered, .. } = &mut self.source
+        {
             let rows = |change| OfferedRows::new(change, pool);
             *offered = OfferedChange::of(given).map(rows);
         }

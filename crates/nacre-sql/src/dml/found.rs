@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
-use nacre_column::VECTOR_ROWS;
+use nacre_column::{ColumnBuffer, VECTOR_ROWS};
 use nacre_ingest::Progress;
+use nacre_plan::binder::ChangedColumn;
 use nacre_store::{RowId, Table};
+use nacre_types::SqlValue;
 
 use super::cell::Cell;
 use super::defaults::compiled;
@@ -15,7 +17,9 @@ use super::returned::ReturningRows;
 use super::rows::Rows;
 use super::source::yield_after;
 use crate::cancellation::cancelled;
-use crate::engine::{ChangedRowStream, CompiledChange, EnginePool, MeasuredChange, OfferedChange};
+use crate::engine::{
+    ChangedBatch, ChangedRowStream, CompiledChange, EnginePool, MeasuredChange, OfferedChange,
+};
 use crate::error::Result;
 use crate::planner::Planner;
 use crate::transaction::Moment;
@@ -104,6 +108,38 @@ pub(super) struct FoundRows {
     pub(super) returning: Option<ReturningRows>,
 }
 
+/// Which rows of a batch have the DEFAULT of a column.
+enum DefaultedRows {
+    All,
+    /// For each row.
+    Some(Vec<bool>),
+    None,
+}
+
+impl DefaultedRows {
+    fn of(column: &ChangedColumn, batch: &ChangedBatch<'_>, rows: &[u32]) -> Result<Self> {
+        match (column.output, column.is_default) {
+            (None, _) => Ok(Self::All),
+            (Some(_), None) => Ok(Self::None),
+            (Some(_), Some(output)) => {
+                let is_so = |row: &u32| {
+                    batch.value(output, *row).map(|value| value == SqlValue::Boolean(true))
+                };
+                rows.iter().map(is_so).collect::<Result<Vec<_>>>().map(Self::Some)
+            }
+        }
+    }
+
+    /// Returns how many of `rows` rows they are.
+    fn count(&self, rows: usize) -> usize {
+        match self {
+            Self::All => rows,
+            Self::Some(are_default) => are_default.iter().filter(|is_so| **is_so).count(),
+            Self::None => 0,
+        }
+    }
+}
+
 /// Collects the rows of a stream, each once.
 async fn collect(
     planner: &Planner,
@@ -114,7 +150,8 @@ async fn collect(
     let (schema, columns) = (table.schema(), stream.columns().to_vec());
     let cell = |position: usize| Cell::default_of(table, position);
     let cells: Vec<Cell> = columns.iter().map(|one| cell(one.position)).collect::<Result<_>>()?;
-    let asked = cells.iter().zip(&columns).filter(|(_, one)| one.output.is_none());
+    let may_default = |one: &ChangedColumn| one.output.is_none() || one.is_default.is_some();
+    let asked = cells.iter().zip(&columns).filter(|(_, one)| may_default(one));
     let defaults = compiled(planner, table, asked.map(|(cell, _)| cell))?;
     let mut rows = Rows::new(columns.iter().map(|one| one.position).collect());
     let others = stream.others().to_vec();
@@ -139,13 +176,30 @@ async fn collect(
         let mut ids = ids.into_iter();
         for kept in kept.chunks(VECTOR_ROWS) {
             let count = kept.len();
-            let mut drawn = defaults.draw(|_| count)?;
+            let mut defaulted = Vec::with_capacity(columns.len());
+            for one in &columns {
+                defaulted.push(DefaultedRows::of(one, &batch, kept)?);
+            }
+            let mut drawn = defaults.draw(|position| {
+                let place = columns.iter().position(|one| one.position == position);
+                place.map_or(0, |place| defaulted[place].count(count))
+            })?;
             let ids = ids.by_ref().take(count).collect();
             rows.append(&schema, count, ids, |place, column, buffer| {
-                match columns[place].output {
-                    Some(output) => batch.append(output, kept, buffer),
-                    None => (0..count)
-                        .try_for_each(|_| cells[place].push(None, &mut drawn, column, buffer)),
+                let mut push =
+                    |buffer: &mut ColumnBuffer| cells[place].push(None, &mut drawn, column, buffer);
+                match (columns[place].output, &defaulted[place]) {
+                    (Some(output), DefaultedRows::None) => batch.append(output, kept, buffer),
+                    (Some(output), DefaultedRows::Some(are_default)) => {
+                        kept.chunks(1).zip(are_default).try_for_each(|(row, is_default)| {
+                            if *is_default {
+                                push(buffer)
+                            } else {
+                                batch.append(output, row, buffer)
+                            }
+                        })
+                    }
+                    _ => (0..count).try_for_each(|_| push(buffer)),
                 }
             })?;
         }

@@ -187,7 +187,7 @@ fn returning(
         Some(OutputClause::Output { .. }) => return Err(Error::not_supported("OUTPUT")),
     };
     let others = Some(Others::of(std::slice::from_ref(source))?);
-    Ok(Some(Returning { items, name: name.clone(), others, is_merge: true }))
+    Ok(Some(Returning { items, name: name.clone(), others, refused: None, is_merge: true }))
 }
 
 fn expression(text: &str) -> Result<Expr> {

@@ -55,7 +55,7 @@ pub(super) async fn collect(
             beside.returning = returning;
             rows
         }
-        (None, Source::Values { lists, query }) => {
+        (None, Source::Values { lists, query, .. }) => {
             let outputs = match query {
                 None => None,
                 Some(query) => {
@@ -84,6 +84,9 @@ pub(super) async fn collect(
             form.collect(stream, Rows::new(columns), progress).await?
         }
         (None, Source::Found { query, columns, cells, .. }) => {
+            if let Some(error) = beside.refused.take() {
+                return Err(error);
+            }
             let stream = planner.start(moment, target(table, moment)?, query.clone()).await?;
             let form = Form::new(planner, table, &schema, cells.clone(), true)?;
             let rows = Rows::new(columns.clone());
@@ -103,6 +106,8 @@ pub(super) struct BesideRows {
     pub(super) returning: Option<ReturningRows>,
     /// In DataFusion: `None` if it reads no other tables.
     pub(super) others: Option<OtherRows>,
+    /// Why DataFusion cannot do it.
+    pub(super) refused: Option<Error>,
 }
 
 /// Returns the table that a statement changes, with the ids of its rows.

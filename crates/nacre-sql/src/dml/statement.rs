@@ -101,7 +101,7 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
         // DEFAULT VALUES
         None => {
             let lists = vec![Cell::defaults_of(&table)?];
-            Source::Values { lists, query: None }
+            Source::Values { lists, query: None, offered: None }
         }
         Some(query) => {
             let overriding = Overriding::of(&statement.after_columns);
@@ -116,8 +116,13 @@ fn insert(store: &Store, statement: Insert, with: Option<With>) -> Result<Change
         }
         Some(_) => return Err(Error::not_supported("INSERT ... ON DUPLICATE KEY")),
     };
-    let returning =
-        statement.returning.map(|items| Returning { items, name, others: None, is_merge: false });
+    let returning = statement.returning.map(|items| Returning {
+        items,
+        name,
+        others: None,
+        refused: None,
+        is_merge: false,
+    });
     let reads = returning.is_some() || on_conflict.as_ref().is_some_and(OnConflict::reads);
     let updates = on_conflict.as_ref().is_some_and(OnConflict::updates);
     let rights = INSERT | when(reads, SELECT) | when(updates, UPDATE);
@@ -202,7 +207,7 @@ fn values_source(
         true => None,
         false => Some(query::statement(select(outputs, None, Vec::new(), None)?, with)?),
     };
-    Ok(Source::Values { lists, query })
+    Ok(Source::Values { lists, query, offered: None })
 }
 
 /// Refuses more or fewer values than columns.
@@ -395,8 +400,13 @@ fn returning(
     others: &[TableWithJoins],
 ) -> Result<Option<Returning>> {
     let Some(items) = items else { return Ok(None) };
-    let others = if others.is_empty() { None } else { Some(Others::of(others)?) };
-    Ok(Some(Returning { items, name: name.clone(), others, is_merge: false }))
+    let (others, refused) = match others {
+        [] => (None, None),
+        others => {
+            Others::of(others).map_or_else(|error| (None, Some(error)), |one| (Some(one), None))
+        }
+    };
+    Ok(Some(Returning { items, name: name.clone(), others, refused, is_merge: false }))
 }
 
 /// Returns the columns that are assigned and the expressions for them.

@@ -41,7 +41,7 @@ impl Change {
             return Ok(Some(schema));
         }
         match &self.returning {
-            Some(returning) if returning.others.is_none() => {
+            Some(returning) if returning.others.is_none() && returning.refused.is_none() => {
                 described(planner, moment, &self.table.schema(), returning).await.map(Some)
             }
             _ => Ok(None),
@@ -87,7 +87,8 @@ impl Change {
         self.require_names(planner.store(), &moment)?;
         let reads_others = self.returning.as_ref().is_some_and(|one| one.others.is_some());
         let others = reads_others.then(OtherRows::default);
-        let mut beside = BesideRows { others, ..BesideRows::default() };
+        let refused = self.returning.as_ref().and_then(|one| one.refused.clone());
+        let mut beside = BesideRows { others, refused, returning: None };
         let steps = self.steps(planner, turn, &moment, progress, &mut beside).await?;
         let tag = tag(self.verb, steps.iter().map(|step| step.rows.len()).sum());
         let rows = self.returned(planner, &moment, &steps, beside).await?;
