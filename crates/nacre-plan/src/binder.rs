@@ -20,6 +20,7 @@ mod changed_rows;
 mod coercions;
 mod column_hints;
 mod conditionals;
+mod conflict_rows;
 mod constant_columns;
 mod expressions;
 mod first_rows;
@@ -66,6 +67,7 @@ use nacre_syntax::{QueryExpression, SourceRange};
 use nacre_types::{SqlType, ValueSettings};
 
 pub use changed_rows::{ChangedColumn, ChangedRows, RowChangingStatement, bind_changed_rows};
+pub use conflict_rows::{ConflictRows, bind_conflict_rows};
 pub use inserted_rows::bind_inserted_rows;
 use recursion::OpenRecursion;
 pub use returned_rows::{ReturnedRows, ReturningStatement, bind_returned_rows};

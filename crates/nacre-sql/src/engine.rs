@@ -11,6 +11,8 @@
 //! 2. [`pool`] has the workers of the database and counts what each engine ran.
 //! 3. [`rows`] hands rows on as they come; [`columns`] makes Arrow arrays of them.
 //! 4. [`explain`] words a plan.
+//! 5. Changes of rows are queries, too ([`row_changes`]), and so is what is computed of the rows
+//!    that these found ([`given_rows`]): RETURNING, ON CONFLICT DO UPDATE.
 //!
 //! # Invariants
 //! 1. Once a query has begun to run it stays with its engine: its errors are the statement's.
@@ -18,8 +20,10 @@
 
 mod columns;
 mod compile;
+mod conflict_rows;
 mod errors;
 mod explain;
+mod given_rows;
 mod parameters;
 mod pool;
 mod relations;
@@ -33,11 +37,13 @@ pub(crate) use compile::{
     CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, compile, compile_at_once,
     require_meaning,
 };
+pub(crate) use conflict_rows::ConflictQuery;
 pub(crate) use explain::ExplainedChange;
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;
 pub(crate) use returned_rows::ReturningQuery;
 pub(crate) use row_changes::{
-    ChangedBatch, ChangedRowStream, CompiledChange, GivenStatement, MeasuredChange, OfferedChange,
+    ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, GivenStatement, MeasuredChange,
+    OfferedChange, RepeatedIds,
 };

@@ -104,6 +104,18 @@ pub(super) struct BoundChange {
     pub(super) others: Vec<Option<usize>>,
 }
 
+/// Rows whose columns get values.
+pub(super) struct AssignedRows<'s> {
+    pub(super) relation: Arc<RelationDefinition>,
+    /// The output that is the id of a row.
+    pub(super) id: OutputColumn,
+    /// The columns of the relation.
+    pub(super) own: &'s Scope,
+    /// What RETURNING may read of other tables.
+    pub(super) others: Vec<&'s ScopeColumn>,
+    pub(super) has_whole_rows: bool,
+}
+
 /// A column, and the expression that it gets; `None` for its DEFAULT.
 struct BoundAssignment {
     position: usize,
@@ -193,21 +205,44 @@ impl Binder<'_> {
         let (mut root, scope) = self.bind_beside_target(target, clauses.from)?;
         match clauses.condition {
             Some(RowCondition::Where(condition)) => {
-                let condition = self.bind(condition, ExpressionPlace::new(&scope, "WHERE"))?;
-                let condition = self.coerce_to_boolean(condition, "WHERE")?;
-                root = self.filter_rows(root, condition)?;
+                root = self.bind_row_condition(root, &scope, condition)?;
             }
             Some(RowCondition::CurrentOf(name)) => {
                 return Err(BindError::not_supported("WHERE CURRENT OF", name.range));
             }
             None => {}
         }
+        let others = if clauses.has_returning { other_values(&scope, &own) } else { Vec::new() };
+        let assigned = AssignedRows { relation, id, own: &own, others, has_whole_rows };
+        self.bind_assignments(assigned, (root, &scope), clauses.assignments)
+    }
+
+    /// Keeps the rows for which a condition is true.
+    pub(super) fn bind_row_condition(
+        &mut self,
+        root: RelationalOperator,
+        scope: &Scope,
+        condition: &ExpressionNode,
+    ) -> Result<RelationalOperator, BindError> {
+        let condition = self.bind(condition, ExpressionPlace::new(scope, "WHERE"))?;
+        let condition = self.coerce_to_boolean(condition, "WHERE")?;
+        self.filter_rows(root, condition)
+    }
+
+    /// Computes what the columns of rows get, and what else is wanted of them.
+    pub(super) fn bind_assignments(
+        &mut self,
+        rows: AssignedRows<'_>,
+        (root, scope): (RelationalOperator, &Scope),
+        assignments: &[SetAssignment],
+    ) -> Result<(BoundQuery, BoundChange), BindError> {
+        let AssignedRows { relation, id, own, others, has_whole_rows } = rows;
         let mut bound = Vec::new();
-        for assignment in clauses.assignments {
-            self.bind_assignment(&relation, assignment, &scope, &mut bound)?;
+        for assignment in assignments {
+            self.bind_assignment(&relation, assignment, scope, &mut bound)?;
         }
         let values = bound.iter_mut().filter_map(|one| one.value.as_mut()).collect();
-        root = self.join_subqueries(root, values)?;
+        let root = self.join_subqueries(root, values)?;
         let (mut outputs, mut columns) = (vec![id], Vec::with_capacity(bound.len()));
         let mut computed: Vec<ComputedColumn> = Vec::new();
         for BoundAssignment { position, value } in bound {
@@ -229,7 +264,6 @@ impl Binder<'_> {
                 outputs.extend(output_of(column));
             }
         }
-        let others = if clauses.has_returning { other_values(&scope, &own) } else { Vec::new() };
         let others = others.into_iter().map(|ScopeColumn { name, value }| {
             let sql_type = value.sql_type;
             let column = self.column_of(name, value.clone(), &mut computed);

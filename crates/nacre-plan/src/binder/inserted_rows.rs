@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use nacre_syntax::{
-    ConflictClause, ExpressionKind, ExpressionNode, InsertStatement, OverridingKind, QueryBody,
-    QueryExpression, SourceRange,
+    ExpressionKind, ExpressionNode, InsertStatement, OverridingKind, QueryBody, QueryExpression,
+    SourceRange,
 };
 use nacre_types::{SqlType, SqlValue, ValueSettings};
 
@@ -49,22 +49,11 @@ pub fn bind_inserted_rows(
 ) -> Result<ChangedRows, BindError> {
     let bind = |binder: &mut Binder<'_>| binder.bind_insert(insert);
     let (query, bound) = bind_sharing_queries(catalog, settings, declared, bind)?;
-    require_rows_alone(insert)?;
+    if insert.overriding == Some(OverridingKind::User) {
+        return Err(BindError::not_supported("OVERRIDING USER VALUE", insert.range));
+    }
     let BoundChange { relation, columns, others } = bound;
     Ok(ChangedRows { relation, query, columns, others })
-}
-
-/// Refuses what is computed of rows that are there or were inserted.
-fn require_rows_alone(insert: &InsertStatement) -> Result<(), BindError> {
-    let updates = |conflict: &ConflictClause| conflict.update.is_some();
-    let what = if insert.on_conflict.as_deref().is_some_and(updates) {
-        "ON CONFLICT DO UPDATE"
-    } else if insert.overriding == Some(OverridingKind::User) {
-        "OVERRIDING USER VALUE"
-    } else {
-        return Ok(());
-    };
-    Err(BindError::not_supported(what, insert.range))
 }
 
 /// Returns the rows that are written out, if a query is nothing else.

@@ -190,7 +190,7 @@ impl Binder<'_> {
     }
 
     /// Has a scan of the changed rows give what `scan` does, and all that `scope` names.
-    fn scan_changed_rows(
+    pub(super) fn scan_changed_rows(
         &mut self,
         (mut scan, mut scope): BoundFrom,
         own: &Scope,

@@ -22,17 +22,21 @@ use datafusion::sql::sqlparser::ast::{
     SelectItem, SetExpr,
 };
 use nacre_column::ColumnBuffer;
+use nacre_exec::lower::{GivenColumn, GivenRows, StoredColumnValues};
 use nacre_ingest::Progress;
 use nacre_store::index::{IndexOrigin, TableIndex};
 use nacre_store::{RowId, Table, TableSchema, Transaction, Value, ValueRef};
+use nacre_types::SqlValue;
 
 use super::cell::Cell;
 use super::change::{Step, Write};
 use super::defaults::is_default;
+use super::found::OfferedRows;
 use super::query::{self, output, row_id, select_joined};
 use super::rows::{RowBatch, Rows};
 use super::source::{Form, Repeated};
 use super::statement::{assignments, other_columns};
+use crate::engine::ConflictQuery;
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
 use crate::names::fold;
@@ -82,6 +86,29 @@ struct Pairs {
     proposed: Rows,
 }
 
+impl Pairs {
+    /// Returns them as the query of Nacre's own engine reads them.
+    fn given_rows(&self, table: &Table) -> GivenRows {
+        let (schema, count) = (table.schema(), self.ids.len());
+        let (types, batches) = (schema.columns.iter(), self.proposed.batches());
+        let existing = types.clone().zip(&self.existing).map(|(column, buffer)| {
+            let values = (0..count).map(|row| ValueRef::of(buffer, row));
+            StoredColumnValues::of(column.column_type, values)
+        });
+        let proposed = types.enumerate().map(|(place, column)| {
+            let values = batches.iter().flat_map(|batch| {
+                let buffer = &batch.columns[place];
+                (0..batch.len()).map(move |row| ValueRef::of(buffer, row))
+            });
+            StoredColumnValues::of(column.column_type, values)
+        });
+        // All 64 bits of an id count.
+        let ids = self.ids.iter().map(|id| SqlValue::BigInt(id.0 as i64)).collect();
+        let columns = existing.chain(proposed).map(GivenColumn::Stored);
+        GivenRows::new(count, columns.chain([GivenColumn::Values(ids)]).collect())
+    }
+}
+
 impl OnConflict {
     /// Whether rows that are there may be changed.
     pub(super) fn updates(&self) -> bool {
@@ -121,7 +148,8 @@ impl OnConflict {
         Ok(Self { arbiters, update, names_key })
     }
 
-    /// Sorts new rows into those that are inserted and those that update others.
+    /// Sorts new rows into those that are inserted and those that update others; `own` has the
+    /// query for these in the engine that found the rows, unless that is DataFusion.
     ///
     /// # Errors
     /// 21000 if two of them meet the same row; those of the assignments.
@@ -131,7 +159,7 @@ impl OnConflict {
         turn: &mut Turn,
         moment: &Arc<Moment>,
         table: &Arc<Table>,
-        rows: Rows,
+        (rows, own): (Rows, Option<(&OfferedRows, &ConflictQuery)>),
         progress: &Progress,
     ) -> Result<Vec<Step>> {
         let schema = table.schema();
@@ -142,7 +170,13 @@ impl OnConflict {
         let step = |write, rows| Step { table: Arc::clone(table), write, rows };
         let mut steps = vec![step(Write::InsertUnlessRaced(self.names()), inserted)];
         if let (Some(update), false) = (&self.update, pairs.ids.is_empty()) {
-            let updated = update.rows(planner, moment, table, pairs, progress).await?;
+            let updated = match own {
+                Some((offered, query)) => {
+                    let pairs = (query, pairs.given_rows(table));
+                    offered.updated(planner, moment, table, pairs, progress).await?
+                }
+                None => update.rows(planner, moment, table, pairs, progress).await?,
+            };
             updated.check_nulls(&schema)?;
             updated.check(planner, table)?;
             steps.push(step(Write::Update(update.written.clone()), updated));
@@ -199,7 +233,7 @@ impl OnConflict {
                 if marks.iter().any(|mark| own.contains(mark)) {
                     match self.update {
                         None => continue,
-                        Some(_) => return Err(twice()),
+                        Some(_) => return Err(changed_twice()),
                     }
                 }
                 own.extend(marks);
@@ -262,7 +296,8 @@ fn copy(schema: &TableSchema, batch: &RowBatch, row: usize, to: &mut Rows) -> Re
     })
 }
 
-fn twice() -> Error {
+/// Refuses to change one row twice.
+pub(super) fn changed_twice() -> Error {
     let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
     Error::new(ErrorKind::InvalidStatement, message).with_code("21000").with_hint(
         "Ensure that no rows proposed for insertion within the same command have duplicate \
@@ -385,7 +420,7 @@ impl DoUpdate {
         let tables = vec![(EXISTING, existing), (EXCLUDED, proposed)];
         let stream = planner.start(moment, tables, query::statement(query, None)?).await?;
         let mut form = Form::new(planner, table, &schema, self.cells.clone(), true)?;
-        form.repeated = Repeated::Refused(twice);
+        form.repeated = Repeated::Refused(changed_twice);
         form.collect(stream, Rows::new(self.columns.clone()), progress).await
     }
 }

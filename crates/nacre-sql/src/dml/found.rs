@@ -6,19 +6,22 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use nacre_column::{ColumnBuffer, VECTOR_ROWS};
+use nacre_exec::lower::GivenRows;
 use nacre_ingest::Progress;
 use nacre_plan::binder::ChangedColumn;
 use nacre_store::{RowId, Table};
 use nacre_types::SqlValue;
 
 use super::cell::Cell;
+use super::conflict::changed_twice;
 use super::defaults::compiled;
 use super::returned::ReturningRows;
 use super::rows::Rows;
 use super::source::yield_after;
 use crate::cancellation::cancelled;
 use crate::engine::{
-    ChangedBatch, ChangedRowStream, CompiledChange, EnginePool, MeasuredChange, OfferedChange,
+    ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, ConflictQuery, EnginePool,
+    MeasuredChange, OfferedChange, RepeatedIds,
 };
 use crate::error::Result;
 use crate::planner::Planner;
@@ -84,6 +87,22 @@ impl OfferedRows {
         returning.answer(planner, moment, &self.pool, table, written).await
     }
 
+    /// Computes what rows get that stand in the way of new ones.
+    ///
+    /// # Errors
+    /// Those of the query; 21000 if one row is to be changed twice.
+    pub(super) async fn updated(
+        &self,
+        planner: &Planner,
+        moment: &Arc<Moment>,
+        table: &Table,
+        (query, pairs): (&ConflictQuery, GivenRows),
+        progress: &Progress,
+    ) -> Result<Rows> {
+        let stream = query.start(planner, moment, &self.pool, pairs)?;
+        collect(planner, table, stream, progress).await.map(|found| found.rows)
+    }
+
     /// Describes the query for the rows for EXPLAIN; `None` if the other engine has to run it.
     ///
     /// # Errors
@@ -102,9 +121,10 @@ impl OfferedRows {
     }
 }
 
-/// Rows that were found, and what is answered of them.
+/// Rows that were found, and the queries over them.
 pub(super) struct FoundRows {
     pub(super) rows: Rows,
+    pub(super) conflict: Option<ConflictQuery>,
     pub(super) returning: Option<ReturningRows>,
 }
 
@@ -155,9 +175,10 @@ async fn collect(
     let defaults = compiled(planner, table, asked.map(|(cell, _)| cell))?;
     let mut rows = Rows::new(columns.iter().map(|one| one.position).collect());
     let others = stream.others().to_vec();
-    let mut returning = stream.returning().map(|query| ReturningRows::new(query, others));
-    let has_ids = stream.ids().is_some();
-    let may_repeat = stream.ids().is_some_and(|ids| ids.may_repeat);
+    let ChangeQueries { conflict, returning } = stream.take_queries();
+    let mut returning = returning.map(|query| ReturningRows::new(query, others));
+    let (repeated, has_ids) = (stream.ids(), stream.ids().is_some());
+    let may_repeat = !matches!(repeated, None | Some(RepeatedIds::None));
     let mut seen = may_repeat.then(HashSet::<RowId>::new);
     while let Some(batch) = stream.next().await? {
         if progress.is_cancelled() {
@@ -167,6 +188,9 @@ async fn collect(
         let mut is_new = |id: &RowId| seen.as_mut().is_none_or(|seen| seen.insert(*id));
         let (mut kept, ids): (Vec<u32>, Vec<RowId>) =
             (0..).zip(ids).filter(|(_, id)| is_new(id)).unzip();
+        if repeated == Some(RepeatedIds::Refused) && kept.len() < batch.len() {
+            return Err(changed_twice());
+        }
         if !has_ids {
             kept = (0..batch.len() as u32).collect();
         }
@@ -205,5 +229,5 @@ async fn collect(
         }
         yield_after(batch.len()).await;
     }
-    Ok(FoundRows { rows, returning })
+    Ok(FoundRows { rows, conflict, returning })
 }

@@ -30,9 +30,9 @@ pub(super) struct ReturningRows {
 }
 
 impl ReturningRows {
-    pub(super) fn new(query: &ReturningQuery, outputs: Vec<Option<usize>>) -> Self {
+    pub(super) fn new(query: ReturningQuery, outputs: Vec<Option<usize>>) -> Self {
         let others = outputs.iter().map(|_| Vec::new()).collect();
-        Self { query: query.clone(), outputs, others, bytes: 0 }
+        Self { query, outputs, others, bytes: 0 }
     }
 
     /// Takes the values of other tables that some rows of a batch were found with.

@@ -23,6 +23,7 @@ use super::returned::ReturningRows;
 use super::rows::Rows;
 use super::statement::check_count;
 use crate::cancellation::cancelled;
+use crate::engine::ConflictQuery;
 use crate::error::{Error, Result};
 use crate::from_store::from_store;
 use crate::planner::Planner;
@@ -51,8 +52,8 @@ pub(super) async fn collect(
         None => None,
     };
     let rows = match (found, source) {
-        (Some(FoundRows { rows, returning }), _) => {
-            beside.returning = returning;
+        (Some(FoundRows { rows, conflict, returning }), _) => {
+            (beside.conflict, beside.returning) = (conflict, returning);
             rows
         }
         (None, Source::Values { lists, query, .. }) => {
@@ -99,12 +100,14 @@ pub(super) async fn collect(
     Ok(rows)
 }
 
-/// What RETURNING reads beside the rows that are written.
+/// What else is known when the rows are.
 #[derive(Debug, Default)]
 pub(super) struct BesideRows {
-    /// In Nacre's own engine: `None` if that did not find the rows.
+    /// ON CONFLICT DO UPDATE in Nacre's own engine: `None` if that did not find the rows.
+    pub(super) conflict: Option<ConflictQuery>,
+    /// RETURNING there.
     pub(super) returning: Option<ReturningRows>,
-    /// In DataFusion: `None` if it reads no other tables.
+    /// Rows for RETURNING in DataFusion: `None` if it reads no other tables.
     pub(super) others: Option<OtherRows>,
     /// Why DataFusion cannot do it.
     pub(super) refused: Option<Error>,

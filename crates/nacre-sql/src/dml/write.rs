@@ -88,7 +88,7 @@ impl Change {
         let reads_others = self.returning.as_ref().is_some_and(|one| one.others.is_some());
         let others = reads_others.then(OtherRows::default);
         let refused = self.returning.as_ref().and_then(|one| one.refused.clone());
-        let mut beside = BesideRows { others, refused, returning: None };
+        let mut beside = BesideRows { others, refused, ..BesideRows::default() };
         let steps = self.steps(planner, turn, &moment, progress, &mut beside).await?;
         let tag = tag(self.verb, steps.iter().map(|step| step.rows.len()).sum());
         let rows = self.returned(planner, &moment, &steps, beside).await?;
@@ -142,7 +142,9 @@ impl Change {
         }
         let rows = collect(planner, moment, &self.table, &self.source, progress, beside).await?;
         if let Some(conflict) = &self.on_conflict {
-            return conflict.steps(planner, turn, moment, &self.table, rows, progress).await;
+            let offered = self.source.offered(&self.schema).map(|(offered, _)| offered);
+            let own = offered.zip(beside.conflict.as_ref());
+            return conflict.steps(planner, turn, moment, &self.table, (rows, own), progress).await;
         }
         Ok(vec![Step { table: Arc::clone(&self.table), write: self.write.clone(), rows }])
     }

@@ -4,29 +4,22 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use nacre_exec::lower::{GivenColumn, GivenRows, StoredColumnValues};
 use nacre_plan::algebra::QueryPlan;
-use nacre_plan::definition::RelationId;
 use nacre_store::Table;
 
 use super::columns;
-use super::compile::{CompilationResult, StatementCompilation, note_reads, sources};
+use super::compile::{CompilationResult, StatementCompilation, sources};
+use super::given_rows::GivenRowsQuery;
 use super::pool::EnginePool;
-use super::relations::FoundTables;
-use super::rows::QueryRows;
 use crate::error::Result;
 use crate::planner::Planner;
 use crate::transaction::Moment;
 
-/// The number that the changed rows of a statement have as a relation; no table has it.
-pub(super) const CHANGED_ROWS: RelationId = RelationId(u64::MAX);
-
 /// What RETURNING answers of rows that are changed.
 #[derive(Clone, Debug)]
 pub(crate) struct ReturningQuery {
-    query: QueryPlan,
+    query: GivenRowsQuery,
     /// Which columns of the changed rows it reads.
     is_read: Vec<bool>,
-    /// Tables that its subqueries read.
-    found: FoundTables,
     schema: SchemaRef,
 }
 
@@ -38,20 +31,14 @@ impl ReturningQuery {
         is_read: Vec<bool>,
         table: &Table,
     ) -> CompilationResult<Self> {
-        let schema = table.schema();
-        let columns = (0..is_read.len()).map(|position| match schema.columns.get(position) {
-            Some(column) => {
-                GivenColumn::Stored(StoredColumnValues::of(column.column_type, std::iter::empty()))
-            }
-            None => GivenColumn::Values(Vec::new()),
-        });
-        let relations = &compilation.relations;
-        relations.give(CHANGED_ROWS, GivenRows::new(0, columns.collect()));
-        let optimized = compilation.optimize(query.clone());
-        let (plan, lowered) = compilation.lower(optimized, false)?;
-        let schema = columns::answer_schema(&lowered.outputs, &sources(&plan, relations));
+        let others = is_read.len() - table.schema().columns.len();
+        let others = std::iter::repeat_n(GivenColumn::Values(Vec::new()), others);
+        let sample = GivenRows::new(0, no_values(table).chain(others).collect());
+        let (query, plan, lowered) = GivenRowsQuery::new(compilation, query, sample)?;
+        let sources = sources(&plan, &compilation.relations);
+        let schema = columns::answer_schema(&lowered.outputs, &sources);
         let schema = schema.map_err(|error| compilation.limit(error))?;
-        Ok(Self { query, is_read, found: relations.found_tables(), schema })
+        Ok(Self { query, is_read, schema })
     }
 
     /// Returns the columns of what it answers.
@@ -75,21 +62,19 @@ impl ReturningQuery {
         pool: &EnginePool,
         rows: GivenRows,
     ) -> Result<Vec<RecordBatch>> {
-        let (query, scans) = {
-            let compilation = StatementCompilation::new(planner, moment, "");
-            let relations = &compilation.relations;
-            relations.know(&self.found);
-            relations.give(CHANGED_ROWS, rows);
-            let optimized = compilation.optimize(self.query.clone());
-            let (_, query) = compilation.lower_here(optimized)?;
-            (query, compilation.scans)
-        };
-        note_reads(&query.plan.root, moment);
-        let mut rows = QueryRows::start(pool, query, scans)?;
+        let mut rows = self.query.start(planner, moment, pool, rows)?;
         let mut batches = Vec::new();
         while let Some(batch) = rows.next().await? {
             batches.push(columns::record_batch(&self.schema, rows.outputs(), &batch)?);
         }
         Ok(batches)
     }
+}
+
+/// Returns the columns of no rows of a table.
+pub(super) fn no_values(table: &Table) -> impl Iterator<Item = GivenColumn> {
+    let schema = table.schema();
+    let types: Vec<_> = schema.columns.iter().map(|column| column.column_type).collect();
+    let column = |column_type| StoredColumnValues::of(column_type, std::iter::empty());
+    types.into_iter().map(move |column_type| GivenColumn::Stored(column(column_type)))
 }

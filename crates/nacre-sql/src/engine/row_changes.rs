@@ -11,7 +11,7 @@ use nacre_exec::plan::OperatorDescription;
 use nacre_exec::vector::{ResultBatch, VectorValues};
 use nacre_plan::binder::{
     ChangedColumn, ChangedRows, ReturnedRows, ReturningStatement, RowChangingStatement,
-    bind_changed_rows, bind_inserted_rows, bind_returned_rows,
+    bind_changed_rows, bind_conflict_rows, bind_inserted_rows, bind_returned_rows,
 };
 use nacre_store::{RowId, Value};
 use nacre_syntax::{Statement, parse_statement};
@@ -21,11 +21,13 @@ use super::compile::{
     CompilationResult, CompilationStop, EngineOffer, IntoOffer, LONG_TEXT_BYTES_MAX, PlanningClock,
     StatementCompilation, at_once, is_long, note_reads, until_ended,
 };
+use super::conflict_rows::ConflictQuery;
 use super::errors::from_exec;
 use super::explain::{ExplainRequest, ExplainedChange, MeasuredRun, explain_answer, run_to_end};
+use super::given_rows::GIVEN_ROWS;
 use super::parameters::QueryParameters;
 use super::pool::EnginePool;
-use super::returned_rows::{CHANGED_ROWS, ReturningQuery};
+use super::returned_rows::ReturningQuery;
 use super::rows::QueryRows;
 use super::stored_values::append_stored_values;
 use crate::error::{Error, ErrorKind, Result};
@@ -127,19 +129,31 @@ impl OfferedChange {
                 ),
                 _ => return Ok(None),
             };
+            let conflict = match statement {
+                ReturningStatement::Insert(insert) => {
+                    bind_conflict_rows(relations, settings, insert, GIVEN_ROWS, declared)?
+                }
+                ReturningStatement::Change(_) => None,
+            };
             let returned =
-                bind_returned_rows(relations, settings, statement, CHANGED_ROWS, declared)?;
-            Ok(Some((bound, returned)))
+                bind_returned_rows(relations, settings, statement, GIVEN_ROWS, declared)?;
+            Ok(Some((bound, conflict, returned)))
         };
         let bound = compilation.bind(&parameters.declared(), bind)?;
-        let (mut bound, returned) = bound.ok_or(CompilationStop::Left(None))?;
-        let returning = match returned {
-            Some(returned) => {
-                bound.keep_others(&returned.is_read[bound.relation.columns.len()..]);
-                Some(self.compile_returning(&compilation, returned, &bound, parameters)?)
-            }
-            None => None,
-        };
+        let (mut bound, conflict, returned) = bound.ok_or(CompilationStop::Left(None))?;
+        let table = compilation.relations.table(bound.relation.id);
+        let table = table.ok_or(CompilationStop::Left(None))?;
+        let mut conflict_query = None;
+        if let Some(mut conflict) = conflict {
+            conflict.query = compilation.with_values(conflict.query, parameters)?;
+            conflict_query = Some(ConflictQuery::new(&compilation, conflict, &table)?);
+        }
+        let mut returning = None;
+        if let Some(ReturnedRows { query, is_read, .. }) = returned {
+            bound.keep_others(&is_read[bound.relation.columns.len()..]);
+            let query = compilation.with_values(query, parameters)?;
+            returning = Some(ReturningQuery::new(&compilation, query, is_read, &table)?);
+        }
         let ChangedRows { query, columns, others, .. } = bound;
         let query = compilation.with_values(query, parameters)?;
         planning.bind = clock.lap();
@@ -149,23 +163,13 @@ impl OfferedChange {
         let is_measured = explain.is_some_and(ExplainRequest::is_about_rows);
         let (_, query) = compilation.lower(optimized, is_measured)?;
         planning.compile = clock.lap();
-        let ids = change.map(|change| RowIds { may_repeat: change.has_other_tables() });
+        let ids = change.map(|change| match change.has_other_tables() {
+            true => RepeatedIds::Skipped,
+            false => RepeatedIds::None,
+        });
         let scans = *scans;
-        Ok(CompiledChange { query, columns, others, returning, ids, explain, planning, scans })
-    }
-
-    fn compile_returning(
-        &self,
-        compilation: &StatementCompilation<'_>,
-        returned: ReturnedRows,
-        bound: &ChangedRows,
-        parameters: QueryParameters<'_>,
-    ) -> CompilationResult<ReturningQuery> {
-        let ReturnedRows { query, is_read, .. } = returned;
-        let query = compilation.with_values(query, parameters)?;
-        let table = compilation.relations.table(bound.relation.id);
-        let table = table.ok_or(CompilationStop::Left(None))?;
-        ReturningQuery::new(compilation, query, is_read, &table)
+        let more = ChangeQueries { conflict: conflict_query, returning };
+        Ok(CompiledChange { query, columns, others, more, ids, explain, planning, scans })
     }
 }
 
@@ -181,11 +185,23 @@ fn row_change(statement: &Statement) -> Option<RowChangingStatement<'_>> {
     }
 }
 
-/// What is known of the ids that rows have which are there.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RowIds {
-    /// Whether one may come twice.
-    pub(crate) may_repeat: bool,
+/// What is known of the ids of rows that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RepeatedIds {
+    /// Each comes once.
+    None,
+    /// Of several rows with one id the first counts.
+    Skipped,
+    /// Several rows with one id are an error.
+    Refused,
+}
+
+/// The queries of a change over the rows that were found.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChangeQueries {
+    /// ON CONFLICT DO UPDATE.
+    pub(crate) conflict: Option<ConflictQuery>,
+    pub(crate) returning: Option<ReturningQuery>,
 }
 
 /// The query for the rows of a change, ready to run.
@@ -195,9 +211,9 @@ pub(crate) struct CompiledChange {
     columns: Vec<ChangedColumn>,
     /// The outputs with what RETURNING reads of other tables; `None` for what it does not.
     others: Vec<Option<usize>>,
-    returning: Option<ReturningQuery>,
+    more: ChangeQueries,
     /// None for new rows.
-    ids: Option<RowIds>,
+    ids: Option<RepeatedIds>,
     explain: Option<ExplainRequest>,
     planning: PlanningTimes,
     scans: ScanSettings,
@@ -209,15 +225,15 @@ impl CompiledChange {
     /// # Errors
     /// Those of preparing the plan.
     pub(crate) fn start(self, pool: &EnginePool, moment: &Moment) -> Result<ChangedRowStream> {
-        let Self { query, columns, others, returning, ids, scans, .. } = self;
+        let Self { query, columns, others, more, ids, scans, .. } = self;
         note_reads(&query.plan.root, moment);
         let rows = QueryRows::start(pool, query, scans)?;
-        Ok(ChangedRowStream { rows, columns, others, returning, ids })
+        Ok(ChangedRowStream { rows, columns, others, more, ids })
     }
 
     /// Returns what RETURNING answers.
     pub(crate) fn returning(&self) -> Option<&ReturningQuery> {
-        self.returning.as_ref()
+        self.more.returning.as_ref()
     }
 
     /// Describes the query for EXPLAIN, and with ANALYZE runs it to its end, to be measured; `None`
@@ -267,11 +283,17 @@ pub(crate) struct ChangedRowStream {
     rows: QueryRows,
     columns: Vec<ChangedColumn>,
     others: Vec<Option<usize>>,
-    returning: Option<ReturningQuery>,
-    ids: Option<RowIds>,
+    more: ChangeQueries,
+    ids: Option<RepeatedIds>,
 }
 
 impl ChangedRowStream {
+    /// Makes that of a query over given rows, whose first output is the id of a row.
+    pub(super) fn of_given(rows: QueryRows, columns: Vec<ChangedColumn>, ids: RepeatedIds) -> Self {
+        let (others, more) = (Vec::new(), ChangeQueries::default());
+        Self { rows, columns, others, more, ids: Some(ids) }
+    }
+
     /// Returns the columns of the table that rows have values for.
     pub(crate) fn columns(&self) -> &[ChangedColumn] {
         &self.columns
@@ -282,13 +304,13 @@ impl ChangedRowStream {
         &self.others
     }
 
-    /// Returns what RETURNING answers.
-    pub(crate) fn returning(&self) -> Option<&ReturningQuery> {
-        self.returning.as_ref()
+    /// Takes the queries over the rows.
+    pub(crate) fn take_queries(&mut self) -> ChangeQueries {
+        std::mem::take(&mut self.more)
     }
 
     /// Returns what is known of the ids of rows; `None` for new ones.
-    pub(crate) fn ids(&self) -> Option<RowIds> {
+    pub(crate) fn ids(&self) -> Option<RepeatedIds> {
         self.ids
     }
 
