@@ -517,3 +517,23 @@ fn series_without_rows_are_read() {
     let error = database.run_optimized(sql).unwrap_err();
     assert_eq!(error, "more than one row returned by a subquery used as an expression");
 }
+
+/// It was an internal error, 2026-11-28.
+#[test]
+fn aggregates_of_an_outer_query_do_not_nest() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "select (select 1 having every(bool_and((select v.id > 0)))) from t v";
+    let error = database.run_optimized(sql).unwrap_err();
+    assert_eq!(error, "aggregate function calls cannot be nested");
+}
+
+/// It had rows, 2026-11-28: nothing reads the outputs of EXISTS, whose names are grouped all the
+/// same.
+#[test]
+fn names_in_outputs_of_exists_are_grouped() {
+    let (database, _) = TestDatabase::of_rows(50, 30, 20);
+    let sql = "select (select 1 where exists (select (select 2 from t u where u.id = abs(v.id)) \
+               from t w)) from t v group by abs(1)";
+    let error = database.run_optimized(sql).unwrap_err();
+    assert_eq!(error, "subquery uses ungrouped column \"v.id\" from outer query");
+}

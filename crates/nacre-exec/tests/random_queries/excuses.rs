@@ -21,9 +21,9 @@
 //!
 //! Of two plans of our own with different orders of joins one may fail for an expression of a query
 //! of several items that fails apart, too, if the other one has no rows: it finds that before. If
-//! it has rows, the expression must have a query, which is computed once, where a row needs it, or
-//! the plan that is not optimized computes unread values, or conditions for rows that an outer join
-//! fills up.
+//! it has rows, the expression must have a query, which is computed once, where a row needs it, an
+//! outer join has these rows without partners, or the plan that is not optimized computes unread
+//! values.
 //!
 //! 8. We fail, and PostgreSQL, too, for such a part of a query with windows: it computes arguments
 //!    of windows for the rows that a frame asks for.
@@ -329,8 +329,7 @@ pub(crate) fn plan_excuse(
     let reads_unread = variant == RunVariant::NotOptimized
         && (computes_groups(&text) || text.contains(" having ") || text.contains(" union all "));
     let outer_joins = [" left join ", " right join ", " full join "];
-    let keeps_rows =
-        variant == RunVariant::NotOptimized && outer_joins.iter().any(|join| text.contains(join));
+    let keeps_rows = outer_joins.iter().any(|join| text.contains(join));
     let may_skip = |part: &QueryTree| {
         let text = part.text();
         let has_query = || ["(select ", "(values "].iter().any(|head| text.contains(head));

@@ -367,10 +367,15 @@ impl Binder<'_> {
         let (name, result) = (call.function.name, call.result);
         let column = self.add_query_column(name, result, range)?;
         let aggregates = self.outer_aggregates.get_mut(place).ok_or_else(unknown)?;
+        if aggregates.iter().any(|inner| columns.contains(&inner.column)) {
+            return Err(BindError::new("42803", NESTED_AGGREGATES, range));
+        }
         aggregates.push(AggregateColumn { column, call });
         Ok(ScalarExpression::new(ScalarKind::Column(column), result, range))
     }
 }
+
+const NESTED_AGGREGATES: &str = "aggregate function calls cannot be nested";
 
 /// The error for an aggregate where its query has none.
 fn misplaced_aggregate(clause: &str, range: SourceRange) -> BindError {
@@ -439,7 +444,7 @@ pub(super) fn nested_error(
     if !is_nested || !words.iter().any(|words| error.text.message.starts_with(words)) {
         return error;
     }
-    let message = "aggregate function calls cannot be nested".to_owned();
+    let message = NESTED_AGGREGATES.to_owned();
     BindError { text: nacre_types::ErrorText { message, ..error.text }, ..error }
 }
 

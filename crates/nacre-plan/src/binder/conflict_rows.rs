@@ -25,7 +25,7 @@ use crate::error::BindError;
 use crate::folding::ConstantColumns;
 
 /// What the rows that were proposed are called.
-const EXCLUDED: &str = "excluded";
+pub(super) const EXCLUDED: &str = "excluded";
 
 /// What ON CONFLICT DO UPDATE does.
 #[derive(Clone, Debug, PartialEq)]

@@ -67,6 +67,14 @@ impl Binder<'_> {
         condition
     }
 
+    /// Notes the names of outer columns in a query whose outputs are not read.
+    pub(super) fn note_unread_names(&mut self, root: &RelationalOperator) {
+        let mut named = Vec::new();
+        collect_names_of_query(root, &mut named);
+        named.retain(|(_, column)| self.is_outer_column(*column));
+        self.folded_names.extend(named);
+    }
+
     /// Returns the columns that folding has taken out of a part of the text, and where they stood.
     pub(super) fn folded_names(&self, part: SourceRange) -> Vec<(SourceRange, ColumnId)> {
         let is_in = |range: SourceRange| part.start <= range.start && range.end <= part.end;

@@ -19,6 +19,7 @@ use nacre_syntax::{
 use nacre_types::{SqlType, ValueSettings};
 
 use super::changed_rows::{ChangeClauses, RowChangingStatement};
+use super::conflict_rows::EXCLUDED;
 use super::expressions::ExpressionPlace;
 use super::joins::BoundFrom;
 use super::scope::{Scope, ScopeColumn};
@@ -56,6 +57,8 @@ struct ReturningClauses<'a> {
     table: &'a ObjectName,
     alias: Option<&'a SqlName>,
     change: Option<ChangeClauses<'a>>,
+    /// Whether ON CONFLICT can name rows that were proposed.
+    has_proposed: bool,
     items: &'a [TargetItem],
 }
 
@@ -67,12 +70,14 @@ impl<'a> ReturningClauses<'a> {
                 table: &insert.table,
                 alias: insert.alias.as_ref(),
                 change: None,
+                has_proposed: insert.on_conflict.is_some(),
                 items: &insert.returning,
             },
             ReturningStatement::Change(change) => {
                 let (clauses, items) = (ChangeClauses::of(change), change.returning());
                 let (with, table) = (clauses.with, &clauses.table.name);
-                Self { with, table, alias: clauses.alias, change: Some(clauses), items }
+                let (alias, change) = (clauses.alias, Some(clauses));
+                Self { with, table, alias, change, has_proposed: false, items }
             }
         }
     }
@@ -153,7 +158,9 @@ impl Binder<'_> {
             }
             None => target,
         };
-        let (root, scope, relation) = self.scan_changed_rows((scan, scope), &own, rows, range)?;
+        let (root, mut scope, relation) =
+            self.scan_changed_rows((scan, scope), &own, rows, range)?;
+        scope.out_of_reach.extend(clauses.has_proposed.then(|| EXCLUDED.to_owned()));
         // What FROM says of constants is said of other columns.
         self.constants.pop();
         self.constants.push(Some(ConstantColumns::new()));

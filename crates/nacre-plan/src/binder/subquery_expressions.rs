@@ -28,6 +28,7 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let (root, _) = self.bind_inner_query(query, place)?;
+        self.note_unread_names(&root);
         Ok(subquery(SubqueryForm::Exists, root, SqlType::BOOLEAN, range))
     }
 
