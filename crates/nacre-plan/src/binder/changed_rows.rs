@@ -27,12 +27,13 @@ use super::subqueries::BoundQuery;
 use super::{Binder, bind_sharing_queries};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    ColumnSource, ComputedColumn, OutputColumn, QueryColumn, QueryPlan, RelationalOperator,
-    ScalarExpression, ScannedColumn,
+    ColumnSource, ComputedColumn, JoinVariant, OutputColumn, QueryColumn, QueryPlan,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn,
 };
 use crate::definition::{RelationCatalog, RelationColumn, RelationDefinition};
 use crate::error::BindError;
 use crate::folding::ConstantColumns;
+use crate::properties::{has_one_row_at_most, query_never_fails};
 
 /// A statement that changes rows that are there.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +103,21 @@ pub(super) struct BoundChange {
     pub(super) columns: Vec<ChangedColumn>,
     /// As [`ChangedRows::others`]; their outputs are the last ones.
     pub(super) others: Vec<Option<usize>>,
+}
+
+/// What the columns of an assignment get.
+enum AssignedValues<'a> {
+    Written(&'a [ExpressionNode]),
+    OfQuery(Vec<OutputColumn>),
+}
+
+impl AssignedValues<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Written(nodes) => nodes.len(),
+            Self::OfQuery(outputs) => outputs.len(),
+        }
+    }
 }
 
 /// Rows whose columns get values.
@@ -237,10 +253,18 @@ impl Binder<'_> {
         assignments: &[SetAssignment],
     ) -> Result<(BoundQuery, BoundChange), BindError> {
         let AssignedRows { relation, id, own, others, has_whole_rows } = rows;
-        let mut bound = Vec::new();
+        let (mut bound, mut queries) = (Vec::new(), Vec::new());
         for assignment in assignments {
-            self.bind_assignment(&relation, assignment, scope, &mut bound)?;
+            self.bind_assignment(&relation, assignment, scope, &mut bound, &mut queries)?;
         }
+        let root = queries.into_iter().fold(root, |root, query| {
+            let variant = match has_one_row_at_most(&query) {
+                true => JoinVariant::Left,
+                false => JoinVariant::Single,
+            };
+            let (left, right) = (Box::new(root), Box::new(query));
+            RelationalOperator::Join { variant, left, right, condition: None }
+        });
         let values = bound.iter_mut().filter_map(|one| one.value.as_mut()).collect();
         let root = self.join_subqueries(root, values)?;
         let (mut outputs, mut columns) = (vec![id], Vec::with_capacity(bound.len()));
@@ -332,23 +356,31 @@ impl Binder<'_> {
         cross_join(target, bound?, first.range)
     }
 
-    /// Binds what an assignment gives to one column, or to several.
+    /// Binds what an assignment gives to one column, or to several; adds to `queries` the one that
+    /// does.
     fn bind_assignment(
         &mut self,
         relation: &RelationDefinition,
         assignment: &SetAssignment,
         scope: &Scope,
         bound: &mut Vec<BoundAssignment>,
+        queries: &mut Vec<RelationalOperator>,
     ) -> Result<(), BindError> {
         let SetAssignment { targets, is_row, value } = assignment;
-        let values = match row_items(value) {
-            _ if !is_row => std::slice::from_ref(value),
-            Some(items) => items,
-            None if matches!(value.kind, ExpressionKind::Subquery(_)) => {
-                let what = "assignments of a query to several columns";
-                return Err(BindError::not_supported(what, value.range));
+        let values = match (row_items(value), &value.kind) {
+            _ if !is_row => AssignedValues::Written(std::slice::from_ref(value)),
+            (Some(items), _) => AssignedValues::Written(items),
+            (None, ExpressionKind::Subquery(query)) => {
+                let place = ExpressionPlace::new(scope, "UPDATE");
+                let (root, outputs) = self.bind_inner_query(query, place)?;
+                if !query_never_fails(&root) {
+                    let what = "assignments of queries that may fail to several columns";
+                    return Err(BindError::not_supported(what, value.range));
+                }
+                queries.push(root);
+                AssignedValues::OfQuery(outputs)
             }
-            None => {
+            _ => {
                 let message = "source for a multiple-column UPDATE item must be a sub-SELECT or \
                                ROW() expression";
                 return Err(BindError::new("0A000", message, value.range));
@@ -358,9 +390,21 @@ impl Binder<'_> {
             let message = "number of columns does not match number of values";
             return Err(BindError::new("42601", message, value.range));
         }
-        for (target, value) in targets.iter().zip(values) {
+        for (index, target) in targets.iter().enumerate() {
             let (name, position) = (&target.name, relation.position_assigned(target)?);
-            let value = self.bind_assigned_value(&relation.columns[position], value, scope)?;
+            let column = &relation.columns[position];
+            let value = match &values {
+                AssignedValues::Written(nodes) => {
+                    self.bind_assigned_value(column, &nodes[index], scope)?
+                }
+                AssignedValues::OfQuery(outputs) => {
+                    let output = &outputs[index];
+                    self.columns.make_nullable(output.column);
+                    let kind = ScalarKind::Column(output.column);
+                    let read = ScalarExpression::new(kind, output.sql_type, value.range);
+                    Some(self.assign(read, column)?)
+                }
+            };
             if bound.iter().any(|one| one.position == position) {
                 let message = format!("multiple assignments to same column \"{}\"", name.text);
                 return Err(BindError::new("42601", message, name.range));
