@@ -3,7 +3,7 @@
 //!
 //! A part is fixed if it reads nothing that a run is given, and has no volatile function.
 //!
-//! 1. A fixed build side is kept, and the table of its join with it ([`JoinNode`]), unless the join
+//! 1. A fixed build side is kept, and the table of its join with it ([`JoinNode`](crate::plan::JoinNode)), unless the join
 //!    notes in the table which rows had a partner.
 //! 2. So that this is possible, the fixed side of an inner, semi or anti join is the build side.
 //! 3. Elsewhere fixed operators are kept that collect rows before they hand on any. What streams is
@@ -17,7 +17,7 @@
 //! ```
 
 use super::join_sides::ExpectedRows;
-use crate::plan::{JoinNode, KeptNode, PairingKind, PlanNode, SetColumn};
+use crate::plan::{KeptNode, PlanNode, SetColumn};
 
 /// Most rows of a side that is built to be kept, and would stream else: their table takes some
 /// hundred megabytes, and one in files is read again by each run.
@@ -59,7 +59,7 @@ fn keep_inputs(node: &mut PlanNode, count: &mut usize) {
     match node.operator_mut() {
         PlanNode::Stepped(_) => {}
         PlanNode::Join(join) => {
-            let keeps_table = keeps_table(join);
+            let keeps_table = join.kind.keeps_table();
             keep_input(&mut join.probe, false, count);
             keep_input(&mut join.build, keeps_table, count);
         }
@@ -77,15 +77,6 @@ fn keep_input(node: &mut PlanNode, is_collected: bool, count: &mut usize) {
     let input = std::mem::replace(node, PlanNode::none());
     *node = PlanNode::Kept(Box::new(KeptNode { input, part: *count }));
     *count += 1;
-}
-
-/// Whether the table of a join stays as it is while rows look for partners.
-fn keeps_table(join: &JoinNode) -> bool {
-    use PairingKind as K;
-    match join.kind {
-        K::Inner | K::ProbeOuter | K::Single | K::Semi | K::Anti | K::Mark => true,
-        K::BuildOuter | K::FullOuter | K::BuildSemi | K::BuildAnti => false,
-    }
 }
 
 /// Whether an operator, or one below that it streams from, collects rows before it hands on any.

@@ -317,6 +317,19 @@ impl AggregateCall {
 }
 
 impl PairingKind {
+    /// Whether the table of the build side stays as it is while rows look for partners.
+    pub fn keeps_table(self) -> bool {
+        match self {
+            Self::Inner
+            | Self::ProbeOuter
+            | Self::Single
+            | Self::Semi
+            | Self::Anti
+            | Self::Mark => true,
+            Self::BuildOuter | Self::FullOuter | Self::BuildSemi | Self::BuildAnti => false,
+        }
+    }
+
     /// Whether columns of the probe side are handed on.
     pub fn has_probe_columns(self) -> bool {
         !matches!(self, Self::BuildSemi | Self::BuildAnti)

@@ -191,7 +191,7 @@ pub(super) fn open_kept(
     Ok(OpenPipeline { rows_max, may_fail, ..begun })
 }
 
-/// Opens the build side of a join whose table is kept; `None` if it is not.
+/// Opens the build side of a join whose table is kept; `None` if that is not.
 pub(super) fn open_kept_build(
     node: &JoinNode,
     probe: &JoinSide,
@@ -201,6 +201,10 @@ pub(super) fn open_kept_build(
     let (Some(parts), PlanNode::Kept(kept)) = (stages.kept.clone(), &node.build) else {
         return Ok(None);
     };
+    if !node.kind.keeps_table() {
+        // Its rows are.
+        return Ok(None);
+    }
     let part = parts.part(kept.part, || {
         let mut list = own_list(stages);
         let build = open_input(&kept.input, context, &mut list)?;
