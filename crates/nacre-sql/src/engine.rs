@@ -44,6 +44,6 @@ pub use pool::EngineCounts;
 pub(crate) use pool::EnginePool;
 pub(crate) use returned_rows::ReturningQuery;
 pub(crate) use row_changes::{
-    ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, GivenStatement, MeasuredChange,
-    OfferedChange, RepeatedIds,
+    ChangeForm, ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, GivenStatement,
+    MeasuredChange, OfferedChange, RepeatedIds,
 };

@@ -133,9 +133,9 @@ pub(super) struct AssignedRows<'s> {
 }
 
 /// A column, and the expression that it gets; `None` for its DEFAULT.
-struct BoundAssignment {
-    position: usize,
-    value: Option<ScalarExpression>,
+pub(super) struct BoundAssignment {
+    pub(super) position: usize,
+    pub(super) value: Option<ScalarExpression>,
 }
 
 /// The parts of UPDATE and DELETE.
@@ -216,7 +216,8 @@ impl Binder<'_> {
         has_whole_rows: bool,
     ) -> Result<(BoundQuery, BoundChange), BindError> {
         let relation = self.find_changed_relation(&clauses.table.name)?;
-        let (target, id) = self.scan_with_row_ids(&relation, clauses)?;
+        let table = &clauses.table.name;
+        let (target, id) = self.scan_with_row_ids(&relation, table, clauses.alias)?;
         let own = target.1.clone();
         let (mut root, scope) = self.bind_beside_target(target, clauses.from)?;
         match clauses.condition {
@@ -255,7 +256,7 @@ impl Binder<'_> {
         let AssignedRows { relation, id, own, others, has_whole_rows } = rows;
         let (mut bound, mut queries) = (Vec::new(), Vec::new());
         for assignment in assignments {
-            self.bind_assignment(&relation, assignment, scope, &mut bound, &mut queries)?;
+            self.bind_assignment((&relation, scope), assignment, &mut bound, &mut queries)?;
         }
         let root = queries.into_iter().fold(root, |root, query| {
             let variant = match has_one_row_at_most(&query) {
@@ -322,13 +323,13 @@ impl Binder<'_> {
     }
 
     /// Makes the scan of the relation, and the output that is the id of a row.
-    fn scan_with_row_ids(
+    pub(super) fn scan_with_row_ids(
         &mut self,
         relation: &Arc<RelationDefinition>,
-        clauses: &ChangeClauses<'_>,
+        table: &ObjectName,
+        alias: Option<&SqlName>,
     ) -> Result<(BoundFrom, OutputColumn), BindError> {
-        let table = &clauses.table.name;
-        let (mut scan, scope) = self.scan_target(relation, table, clauses.alias)?;
+        let (mut scan, scope) = self.scan_target(relation, table, alias)?;
         let column = self.columns.add(QueryColumn {
             name: "row id".into(),
             sql_type: SqlType::BIGINT,
@@ -358,11 +359,10 @@ impl Binder<'_> {
 
     /// Binds what an assignment gives to one column, or to several; adds to `queries` the one that
     /// does.
-    fn bind_assignment(
+    pub(super) fn bind_assignment(
         &mut self,
-        relation: &RelationDefinition,
+        (relation, scope): (&RelationDefinition, &Scope),
         assignment: &SetAssignment,
-        scope: &Scope,
         bound: &mut Vec<BoundAssignment>,
         queries: &mut Vec<RelationalOperator>,
     ) -> Result<(), BindError> {

@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use nacre_syntax::{
-    ExpressionKind, ExpressionNode, InsertStatement, OverridingKind, QueryBody, QueryExpression,
-    SourceRange,
+    ColumnTarget, ExpressionKind, ExpressionNode, InsertStatement, OverridingKind, QueryBody,
+    QueryExpression, SourceRange,
 };
 use nacre_types::{SqlType, SqlValue, ValueSettings};
 
@@ -78,7 +78,7 @@ impl Binder<'_> {
             self.bind_with(with)?;
         }
         let relation = self.find_changed_relation(&insert.table)?;
-        let targets = inserted_columns(&relation, insert)?;
+        let targets = inserted_columns(&relation, &insert.columns)?;
         let Some(query) = insert.source.as_deref() else {
             return Ok(all_defaults(relation));
         };
@@ -86,7 +86,7 @@ impl Binder<'_> {
             return self.bind_written_rows(relation, &targets, (insert, query), rows);
         }
         let SetOperand { root, names, values } = self.bind_untyped_query(query)?;
-        require_count(&targets, insert, values.len(), query.range)?;
+        require_count(&targets, &insert.columns, values.len(), query.range)?;
         let (mut outputs, mut computed) = (Vec::with_capacity(values.len()), Vec::new());
         for ((position, name), value) in targets.iter().zip(names).zip(values) {
             let value = self.assign(value, &relation.columns[*position])?;
@@ -115,7 +115,7 @@ impl Binder<'_> {
         let width = written.first().map_or(0, Vec::len);
         let range =
             written.first().and_then(|row| row.first()).map_or(insert.range, |one| one.range);
-        require_count(targets, insert, width, range)?;
+        require_count(targets, &insert.columns, width, range)?;
         let mut cells = Vec::with_capacity(written.len());
         for row in written {
             if row.len() != width {
@@ -274,15 +274,15 @@ fn all_defaults(relation: Arc<RelationDefinition>) -> (BoundQuery, BoundChange) 
 }
 
 /// Returns the positions of the columns that get the outputs.
-fn inserted_columns(
+pub(super) fn inserted_columns(
     relation: &RelationDefinition,
-    insert: &InsertStatement,
+    names: &[ColumnTarget],
 ) -> Result<Vec<usize>, BindError> {
-    if insert.columns.is_empty() {
+    if names.is_empty() {
         return Ok((0..relation.columns.len()).collect());
     }
-    let mut positions = Vec::with_capacity(insert.columns.len());
-    for target in &insert.columns {
+    let mut positions = Vec::with_capacity(names.len());
+    for target in names {
         let position = relation.position_assigned(target)?;
         if positions.contains(&position) {
             let message = format!("column \"{}\" specified more than once", target.name.text);
@@ -294,9 +294,9 @@ fn inserted_columns(
 }
 
 /// Refuses more or fewer outputs than columns.
-fn require_count(
+pub(super) fn require_count(
     targets: &[usize],
-    insert: &InsertStatement,
+    names: &[ColumnTarget],
     outputs: usize,
     range: SourceRange,
 ) -> Result<(), BindError> {
@@ -304,7 +304,7 @@ fn require_count(
         let message = "INSERT has more expressions than target columns";
         return Err(BindError::new("42601", message, range));
     }
-    match insert.columns.get(outputs) {
+    match names.get(outputs) {
         Some(target) => {
             let message = "INSERT has more target columns than expressions";
             Err(BindError::new("42601", message, target.name.range))

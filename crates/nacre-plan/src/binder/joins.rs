@@ -183,7 +183,7 @@ impl Binder<'_> {
     }
 
     /// Notes that the columns of a side may be null now.
-    fn make_nullable(&mut self, scope: &Scope) {
+    pub(super) fn make_nullable(&mut self, scope: &Scope) {
         let columns = scope.tables.iter().flat_map(|table| &table.columns);
         for id in columns.chain(&scope.columns).filter_map(ScopeColumn::id) {
             self.columns.make_nullable(id);
@@ -209,7 +209,7 @@ fn variant_of(kind: JoinKind) -> JoinVariant {
     }
 }
 
-fn join(
+pub(super) fn join(
     variant: JoinVariant,
     left: RelationalOperator,
     right: RelationalOperator,
@@ -243,7 +243,11 @@ fn all_of(mut conditions: Vec<ScalarExpression>, range: SourceRange) -> Option<S
 ///
 /// # Errors
 /// 42712 if tables of both have one name.
-fn side_by_side(mut left: Scope, right: Scope, range: SourceRange) -> Result<Scope, BindError> {
+pub(super) fn side_by_side(
+    mut left: Scope,
+    right: Scope,
+    range: SourceRange,
+) -> Result<Scope, BindError> {
     for table in &right.tables {
         let is_same = |other: &ScopeTable| {
             // Tables of one name in two schemas are told apart by these, unless one has an alias.

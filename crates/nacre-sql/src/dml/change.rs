@@ -67,20 +67,25 @@ pub(super) enum Source {
         offered: Option<OfferedRows>,
     },
     /// Pairs of a row, or none, and what it is merged with; see [`super::merge`].
-    Merged { query: ParsedStatement, clauses: Vec<MergeClause>, check: Option<ParsedStatement> },
+    Merged {
+        query: ParsedStatement,
+        clauses: Vec<MergeClause>,
+        check: Option<ParsedStatement>,
+        /// As of [`Source::Found`].
+        offered: Option<OfferedRows>,
+    },
 }
 
 impl Source {
     /// Returns what is offered to Nacre's own engine, and whether whole rows are wanted.
     pub(super) fn offered(&self, schema: &TableSchema) -> Option<(&OfferedRows, bool)> {
         match self {
-            Self::Query { offered, .. } | Self::Values { offered, .. } => {
-                Some((offered.as_ref()?, true))
-            }
+            Self::Query { offered, .. }
+            | Self::Values { offered, .. }
+            | Self::Merged { offered, .. } => Some((offered.as_ref()?, true)),
             Self::Found { offered, columns, .. } => {
                 Some((offered.as_ref()?, columns.len() == schema.columns.len()))
             }
-            Self::Merged { .. } => None,
         }
     }
 }
@@ -127,13 +132,11 @@ impl Change {
     /// Has Nacre's own engine find the rows that are changed, if it can.
     #[must_use]
     pub(crate) fn offered(mut self, given: GivenStatement<'_>, pool: &Arc<EnginePool>) -> Self {
-        if let Source::Found { offered, .. }
+        let (Source::Found { offered, .. }
         | Source::Query { offered, .. }
-        | Source::Values { offered, .. } = &mut self.source
-        {
-            let rows = |change| OfferedRows::new(change, pool);
-            *offered = OfferedChange::of(given).map(rows);
-        }
+        | Source::Values { offered, .. }
+        | Source::Merged { offered, .. }) = &mut self.source;
+        *offered = OfferedChange::of(given).map(|change| OfferedRows::new(change, pool));
         self
     }
 

@@ -8,23 +8,26 @@ use datafusion::execution::SendableRecordBatchStream;
 use nacre_column::{ColumnBuffer, VECTOR_ROWS};
 use nacre_exec::lower::GivenRows;
 use nacre_ingest::Progress;
-use nacre_plan::binder::ChangedColumn;
-use nacre_store::{RowId, Table};
+use nacre_plan::binder::{ChangedColumn, MergedClause};
+use nacre_store::{RowId, Table, TableSchema};
 use nacre_types::SqlValue;
 
 use super::cell::Cell;
+use super::change::{Step, Write};
 use super::conflict::changed_twice;
 use super::defaults::compiled;
+use super::merge::merged_twice;
 use super::returned::ReturningRows;
 use super::rows::Rows;
 use super::source::yield_after;
 use crate::cancellation::cancelled;
 use crate::engine::{
-    ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, ConflictQuery, EnginePool,
-    MeasuredChange, OfferedChange, RepeatedIds,
+    ChangeForm, ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, ConflictQuery,
+    EnginePool, MeasuredChange, OfferedChange, RepeatedIds,
 };
 use crate::error::Result;
 use crate::planner::Planner;
+use crate::rules::DefaultValues;
 use crate::transaction::Moment;
 
 /// A statement that is offered to Nacre's own engine.
@@ -55,6 +58,23 @@ impl OfferedRows {
         let Some(compiled) = compiled.taken() else { return Ok(None) };
         let stream = compiled.start(&self.pool, moment)?;
         collect(planner, table, stream, progress).await.map(Some)
+    }
+
+    /// Finds the pairs of MERGE, and what is written of them; `None` if the other engine has to.
+    ///
+    /// # Errors
+    /// As [`Self::find`]; 21000 if a row is changed twice; 23502, 23514.
+    pub(super) async fn find_merged(
+        &self,
+        planner: &Planner,
+        moment: &Arc<Moment>,
+        table: &Arc<Table>,
+        progress: &Progress,
+    ) -> Result<Option<Vec<Step>>> {
+        let compiled = self.change.compile(planner, moment, true).await?;
+        let Some(compiled) = compiled.taken() else { return Ok(None) };
+        let stream = compiled.start(&self.pool, moment)?;
+        collect_merged(planner, table, stream, progress).await.map(Some)
     }
 
     /// Returns the columns of RETURNING; `None` if the other engine has to run the statement.
@@ -160,6 +180,69 @@ impl DefaultedRows {
     }
 }
 
+/// Rows of a stream that are being collected.
+struct RowCollector<'t> {
+    schema: &'t TableSchema,
+    columns: Vec<ChangedColumn>,
+    /// The DEFAULT of each column.
+    cells: Vec<Cell>,
+    defaults: DefaultValues,
+    rows: Rows,
+}
+
+impl<'t> RowCollector<'t> {
+    fn new(
+        planner: &Planner,
+        table: &Table,
+        schema: &'t TableSchema,
+        columns: Vec<ChangedColumn>,
+    ) -> Result<Self> {
+        let cell = |one: &ChangedColumn| Cell::default_of(table, one.position);
+        let cells: Vec<Cell> = columns.iter().map(cell).collect::<Result<_>>()?;
+        let may_default = |one: &ChangedColumn| one.output.is_none() || one.is_default.is_some();
+        let asked = cells.iter().zip(&columns).filter(|(_, one)| may_default(one));
+        let defaults = compiled(planner, table, asked.map(|(cell, _)| cell))?;
+        let rows = Rows::new(columns.iter().map(|one| one.position).collect());
+        Ok(Self { schema, columns, cells, defaults, rows })
+    }
+
+    /// Appends some rows of a batch, with their ids unless they are new.
+    fn append(&mut self, batch: &ChangedBatch<'_>, kept: &[u32], ids: Vec<RowId>) -> Result<()> {
+        let Self { schema, columns, cells, defaults, rows } = self;
+        let mut ids = ids.into_iter();
+        for kept in kept.chunks(VECTOR_ROWS) {
+            let count = kept.len();
+            let mut defaulted = Vec::with_capacity(columns.len());
+            for one in columns.iter() {
+                defaulted.push(DefaultedRows::of(one, batch, kept)?);
+            }
+            let mut drawn = defaults.draw(|position| {
+                let place = columns.iter().position(|one| one.position == position);
+                place.map_or(0, |place| defaulted[place].count(count))
+            })?;
+            let ids = ids.by_ref().take(count).collect();
+            rows.append(schema, count, ids, |place, column, buffer| {
+                let mut push =
+                    |buffer: &mut ColumnBuffer| cells[place].push(None, &mut drawn, column, buffer);
+                match (columns[place].output, &defaulted[place]) {
+                    (Some(output), DefaultedRows::None) => batch.append(output, kept, buffer),
+                    (Some(output), DefaultedRows::Some(are_default)) => {
+                        kept.chunks(1).zip(are_default).try_for_each(|(row, is_default)| {
+                            if *is_default {
+                                push(buffer)
+                            } else {
+                                batch.append(output, row, buffer)
+                            }
+                        })
+                    }
+                    _ => (0..count).try_for_each(|_| push(buffer)),
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
 /// Collects the rows of a stream, each once.
 async fn collect(
     planner: &Planner,
@@ -167,17 +250,12 @@ async fn collect(
     mut stream: ChangedRowStream,
     progress: &Progress,
 ) -> Result<FoundRows> {
-    let (schema, columns) = (table.schema(), stream.columns().to_vec());
-    let cell = |position: usize| Cell::default_of(table, position);
-    let cells: Vec<Cell> = columns.iter().map(|one| cell(one.position)).collect::<Result<_>>()?;
-    let may_default = |one: &ChangedColumn| one.output.is_none() || one.is_default.is_some();
-    let asked = cells.iter().zip(&columns).filter(|(_, one)| may_default(one));
-    let defaults = compiled(planner, table, asked.map(|(cell, _)| cell))?;
-    let mut rows = Rows::new(columns.iter().map(|one| one.position).collect());
-    let others = stream.others().to_vec();
-    let ChangeQueries { conflict, returning } = stream.take_queries();
+    let schema = table.schema();
+    let ChangeForm { columns, others, more, ids: repeated, .. } = stream.take_form();
+    let ChangeQueries { conflict, returning } = more;
+    let mut collector = RowCollector::new(planner, table, &schema, columns)?;
     let mut returning = returning.map(|query| ReturningRows::new(query, others));
-    let (repeated, has_ids) = (stream.ids(), stream.ids().is_some());
+    let has_ids = repeated.is_some();
     let may_repeat = !matches!(repeated, None | Some(RepeatedIds::None));
     let mut seen = may_repeat.then(HashSet::<RowId>::new);
     while let Some(batch) = stream.next().await? {
@@ -197,37 +275,73 @@ async fn collect(
         if let Some(returning) = &mut returning {
             returning.take_others(&batch, &kept)?;
         }
-        let mut ids = ids.into_iter();
-        for kept in kept.chunks(VECTOR_ROWS) {
-            let count = kept.len();
-            let mut defaulted = Vec::with_capacity(columns.len());
-            for one in &columns {
-                defaulted.push(DefaultedRows::of(one, &batch, kept)?);
+        collector.append(&batch, &kept, ids)?;
+        yield_after(batch.len()).await;
+    }
+    Ok(FoundRows { rows: collector.rows, conflict, returning })
+}
+
+/// Collects the pairs of MERGE by what their clauses do.
+async fn collect_merged(
+    planner: &Planner,
+    table: &Arc<Table>,
+    mut stream: ChangedRowStream,
+    progress: &Progress,
+) -> Result<Vec<Step>> {
+    let (schema, form) = (table.schema(), stream.take_form());
+    let mut collectors = Vec::with_capacity(form.clauses.len());
+    for clause in &form.clauses {
+        let columns = match clause {
+            MergedClause::Nothing | MergedClause::Delete => Vec::new(),
+            MergedClause::Update { columns, .. } | MergedClause::Insert(columns) => columns.clone(),
+        };
+        collectors.push(RowCollector::new(planner, table, &schema, columns)?);
+    }
+    let mut seen = HashSet::new();
+    while let Some(batch) = stream.next().await? {
+        if progress.is_cancelled() {
+            return Err(cancelled());
+        }
+        let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); collectors.len()];
+        for row in 0..batch.len() as u32 {
+            if let SqlValue::Integer(clause) = batch.value(1, row)?
+                && let Some(rows) = usize::try_from(clause).ok().and_then(|at| chosen.get_mut(at))
+            {
+                rows.push(row);
             }
-            let mut drawn = defaults.draw(|position| {
-                let place = columns.iter().position(|one| one.position == position);
-                place.map_or(0, |place| defaulted[place].count(count))
-            })?;
-            let ids = ids.by_ref().take(count).collect();
-            rows.append(&schema, count, ids, |place, column, buffer| {
-                let mut push =
-                    |buffer: &mut ColumnBuffer| cells[place].push(None, &mut drawn, column, buffer);
-                match (columns[place].output, &defaulted[place]) {
-                    (Some(output), DefaultedRows::None) => batch.append(output, kept, buffer),
-                    (Some(output), DefaultedRows::Some(are_default)) => {
-                        kept.chunks(1).zip(are_default).try_for_each(|(row, is_default)| {
-                            if *is_default {
-                                push(buffer)
-                            } else {
-                                batch.append(output, row, buffer)
-                            }
-                        })
-                    }
-                    _ => (0..count).try_for_each(|_| push(buffer)),
+        }
+        let ids = batch.ids()?;
+        for ((clause, collector), rows) in form.clauses.iter().zip(&mut collectors).zip(chosen) {
+            let changed = match clause {
+                MergedClause::Nothing => continue,
+                MergedClause::Insert(_) => Vec::new(),
+                MergedClause::Delete | MergedClause::Update { .. } => {
+                    rows.iter().map(|row| ids[*row as usize]).collect()
                 }
-            })?;
+            };
+            if !changed.iter().all(|id| seen.insert(*id)) {
+                return Err(merged_twice());
+            }
+            collector.append(&batch, &rows, changed)?;
         }
         yield_after(batch.len()).await;
     }
-    Ok(FoundRows { rows, conflict, returning })
+    // Deletes first, so that their keys are free, and inserts last.
+    let mut steps = Vec::with_capacity(collectors.len());
+    for (clause, RowCollector { rows, .. }) in form.clauses.iter().zip(collectors) {
+        let (order, write) = match clause {
+            MergedClause::Nothing => continue,
+            MergedClause::Delete => (0, Write::Delete),
+            MergedClause::Update { columns, assigned } => {
+                let assigned = columns.iter().take(*assigned).map(|one| one.position);
+                (1, Write::Update(assigned.collect()))
+            }
+            MergedClause::Insert(_) => (2, Write::Insert),
+        };
+        rows.check_nulls(&schema)?;
+        rows.check(planner, table)?;
+        steps.push((order, Step { table: Arc::clone(table), write, rows }));
+    }
+    steps.sort_by_key(|(order, _)| *order);
+    Ok(steps.into_iter().map(|(_, step)| step).collect())
 }

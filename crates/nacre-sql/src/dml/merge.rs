@@ -131,7 +131,7 @@ pub(super) fn change(store: &Store, mut statement: Merge, with: Option<With>) ->
         MergeClause::Insert(_) => INSERT,
     };
     let rights = clauses.iter().fold(SELECT, |rights, clause| rights | right(clause));
-    let source = Source::Merged { query, clauses, check };
+    let source = Source::Merged { query, clauses, check, offered: None };
     let verb = "MERGE";
     Ok(Change { table, schema, source, write, returning, on_conflict, verb, rights })
 }
@@ -459,12 +459,7 @@ impl<'a> Sorted<'a> {
                 MergeClause::Delete { .. } | MergeClause::Update { .. } => Some(ids.value(row)),
             };
             if id.is_some_and(|id| !self.seen.insert(id)) {
-                let message = "MERGE command cannot affect row a second time";
-                return Err(Error::new(ErrorKind::InvalidStatement, message)
-                    .with_code("21000")
-                    .with_hint(
-                        "Ensure that not more than one source row matches any one target row.",
-                    ));
+                return Err(merged_twice());
             }
             let cells = cells(clause);
             rows.push(self.schema, id.map(RowId), |place, column, buffer| {
@@ -479,6 +474,14 @@ impl<'a> Sorted<'a> {
         }
         Ok(())
     }
+}
+
+/// Refuses to change one row twice.
+pub(super) fn merged_twice() -> Error {
+    let message = "MERGE command cannot affect row a second time";
+    Error::new(ErrorKind::InvalidStatement, message)
+        .with_code("21000")
+        .with_hint("Ensure that not more than one source row matches any one target row.")
 }
 
 fn cells(clause: &MergeClause) -> &[Cell] {

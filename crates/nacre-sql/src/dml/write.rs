@@ -131,8 +131,13 @@ impl Change {
         progress: &Progress,
         beside: &mut BesideRows,
     ) -> Result<Vec<Step>> {
-        if let Source::Merged { query, clauses, check } = &self.source {
+        if let Source::Merged { query, clauses, check, offered } = &self.source {
             let (table, query) = (&self.table, query.clone());
+            if let Some(offered) = offered
+                && let Some(steps) = offered.find_merged(planner, moment, table, progress).await?
+            {
+                return Ok(steps);
+            }
             if let Some(check) = check {
                 planner.describe(moment, Vec::new(), check.clone()).await?;
             }

@@ -1,5 +1,4 @@
-//! The rows that UPDATE and DELETE change and what their columns get, and those that INSERT takes
-//! from a query, found by Nacre's own engine.
+//! The rows that INSERT, UPDATE, DELETE and MERGE write, found by Nacre's own engine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,12 +8,14 @@ use nacre_column::ColumnBuffer;
 use nacre_exec::lower::{OutputForm, PhysicalQuery, QueryOutput};
 use nacre_exec::plan::OperatorDescription;
 use nacre_exec::vector::{ResultBatch, VectorValues};
+use nacre_plan::algebra::QueryPlan;
 use nacre_plan::binder::{
-    ChangedColumn, ChangedRows, ReturnedRows, ReturningStatement, RowChangingStatement,
-    bind_changed_rows, bind_conflict_rows, bind_inserted_rows, bind_returned_rows,
+    ChangedColumn, ChangedRows, MergedClause, MergedRows, ReturnedRows, ReturningStatement,
+    RowChangingStatement, bind_changed_rows, bind_conflict_rows, bind_inserted_rows,
+    bind_merged_rows, bind_returned_rows,
 };
 use nacre_store::{RowId, Value};
-use nacre_syntax::{Statement, parse_statement};
+use nacre_syntax::{MergeStatement, Statement, parse_statement};
 use nacre_types::{SqlType, SqlValue};
 
 use super::compile::{
@@ -46,7 +47,7 @@ pub(crate) struct GivenStatement<'a> {
     pub(crate) values: &'a [Value],
 }
 
-/// UPDATE, DELETE or INSERT of a query, as it is offered to the engine.
+/// INSERT, UPDATE, DELETE or MERGE, as it is offered to the engine.
 #[derive(Debug)]
 pub(crate) struct OfferedChange {
     statement: Statement,
@@ -114,8 +115,32 @@ impl OfferedChange {
         let mut clock = PlanningClock::start();
         let mut planning = PlanningTimes { parse: self.parsing, ..PlanningTimes::default() };
         let compilation = StatementCompilation::new(planner, moment, &self.sql);
-        let StatementCompilation { relations, settings, scans, .. } = &compilation;
-        let parameters = QueryParameters::Given(&self.types, &self.values);
+        let (query, form) = match &self.statement {
+            Statement::Merge(merge) => self.bind_merge(&compilation, merge, has_whole_rows)?,
+            _ => self.bind_rows(&compilation, has_whole_rows)?,
+        };
+        planning.bind = clock.lap();
+        let optimized = compilation.optimize(query);
+        planning.optimize = clock.lap();
+        let explain = self.explain;
+        let is_measured = explain.is_some_and(ExplainRequest::is_about_rows);
+        let (_, query) = compilation.lower(optimized, is_measured)?;
+        planning.compile = clock.lap();
+        Ok(CompiledChange { query, form, explain, planning, scans: compilation.scans })
+    }
+
+    fn parameters(&self) -> QueryParameters<'_> {
+        QueryParameters::Given(&self.types, &self.values)
+    }
+
+    /// Binds INSERT, UPDATE or DELETE.
+    fn bind_rows(
+        &self,
+        compilation: &StatementCompilation<'_>,
+        has_whole_rows: bool,
+    ) -> CompilationResult<(QueryPlan, ChangeForm)> {
+        let StatementCompilation { relations, settings, .. } = compilation;
+        let parameters = self.parameters();
         let change = row_change(&self.statement);
         let bind = |declared: &[Option<SqlType>]| {
             let (bound, statement) = match (&self.statement, change) {
@@ -141,40 +166,46 @@ impl OfferedChange {
         };
         let bound = compilation.bind(&parameters.declared(), bind)?;
         let (mut bound, conflict, returned) = bound.ok_or(CompilationStop::Left(None))?;
-        let table = compilation.relations.table(bound.relation.id);
-        let table = table.ok_or(CompilationStop::Left(None))?;
-        let mut conflict_query = None;
+        let table = relations.table(bound.relation.id).ok_or(CompilationStop::Left(None))?;
+        let mut more = ChangeQueries::default();
         if let Some(mut conflict) = conflict {
             conflict.query = compilation.with_values(conflict.query, parameters)?;
-            conflict_query = Some(ConflictQuery::new(&compilation, conflict, &table)?);
+            more.conflict = Some(ConflictQuery::new(compilation, conflict, &table)?);
         }
-        let mut returning = None;
         if let Some(ReturnedRows { query, is_read, .. }) = returned {
             bound.keep_others(&is_read[bound.relation.columns.len()..]);
             let query = compilation.with_values(query, parameters)?;
-            returning = Some(ReturningQuery::new(&compilation, query, is_read, &table)?);
+            more.returning = Some(ReturningQuery::new(compilation, query, is_read, &table)?);
         }
         let ChangedRows { query, columns, others, .. } = bound;
-        let query = compilation.with_values(query, parameters)?;
-        planning.bind = clock.lap();
-        let optimized = compilation.optimize(query);
-        planning.optimize = clock.lap();
-        let explain = self.explain;
-        let is_measured = explain.is_some_and(ExplainRequest::is_about_rows);
-        let (_, query) = compilation.lower(optimized, is_measured)?;
-        planning.compile = clock.lap();
         let ids = change.map(|change| match change.has_other_tables() {
             true => RepeatedIds::Skipped,
             false => RepeatedIds::None,
         });
-        let scans = *scans;
-        let more = ChangeQueries { conflict: conflict_query, returning };
-        Ok(CompiledChange { query, columns, others, more, ids, explain, planning, scans })
+        let form = ChangeForm { columns, others, more, ids, clauses: Vec::new() };
+        Ok((compilation.with_values(query, parameters)?, form))
+    }
+
+    fn bind_merge(
+        &self,
+        compilation: &StatementCompilation<'_>,
+        merge: &MergeStatement,
+        has_whole_rows: bool,
+    ) -> CompilationResult<(QueryPlan, ChangeForm)> {
+        let StatementCompilation { relations, settings, .. } = compilation;
+        let parameters = self.parameters();
+        let bind = |declared: &[Option<SqlType>]| {
+            bind_merged_rows(relations, settings, merge, has_whole_rows, declared)
+        };
+        let MergedRows { query, clauses, .. } = compilation.bind(&parameters.declared(), bind)?;
+        let form = ChangeForm { clauses, ..ChangeForm::default() };
+        Ok((compilation.with_values(query, parameters)?, form))
     }
 }
 
 fn is_change(statement: &Statement) -> bool {
-    matches!(statement, Statement::Update(_) | Statement::Delete(_) | Statement::Insert(_))
+    use Statement as S;
+    matches!(statement, S::Update(_) | S::Delete(_) | S::Insert(_) | S::Merge(_))
 }
 
 fn row_change(statement: &Statement) -> Option<RowChangingStatement<'_>> {
@@ -204,16 +235,25 @@ pub(crate) struct ChangeQueries {
     pub(crate) returning: Option<ReturningQuery>,
 }
 
+/// What the outputs of the query for the rows of a change are.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChangeForm {
+    /// The columns of the table that rows have values for; of MERGE its clauses say so.
+    pub(crate) columns: Vec<ChangedColumn>,
+    /// The outputs with what RETURNING reads of other tables; `None` for what it does not.
+    pub(crate) others: Vec<Option<usize>>,
+    pub(crate) more: ChangeQueries,
+    /// What is known of the ids of rows; `None` for new ones.
+    pub(crate) ids: Option<RepeatedIds>,
+    /// The clauses of MERGE; the second output is the number of a pair's.
+    pub(crate) clauses: Vec<MergedClause>,
+}
+
 /// The query for the rows of a change, ready to run.
 #[derive(Debug)]
 pub(crate) struct CompiledChange {
     query: PhysicalQuery,
-    columns: Vec<ChangedColumn>,
-    /// The outputs with what RETURNING reads of other tables; `None` for what it does not.
-    others: Vec<Option<usize>>,
-    more: ChangeQueries,
-    /// None for new rows.
-    ids: Option<RepeatedIds>,
+    form: ChangeForm,
     explain: Option<ExplainRequest>,
     planning: PlanningTimes,
     scans: ScanSettings,
@@ -225,15 +265,15 @@ impl CompiledChange {
     /// # Errors
     /// Those of preparing the plan.
     pub(crate) fn start(self, pool: &EnginePool, moment: &Moment) -> Result<ChangedRowStream> {
-        let Self { query, columns, others, more, ids, scans, .. } = self;
+        let Self { query, form, scans, .. } = self;
         note_reads(&query.plan.root, moment);
         let rows = QueryRows::start(pool, query, scans)?;
-        Ok(ChangedRowStream { rows, columns, others, more, ids })
+        Ok(ChangedRowStream { rows, form })
     }
 
     /// Returns what RETURNING answers.
     pub(crate) fn returning(&self) -> Option<&ReturningQuery> {
-        self.more.returning.as_ref()
+        self.form.more.returning.as_ref()
     }
 
     /// Describes the query for EXPLAIN, and with ANALYZE runs it to its end, to be measured; `None`
@@ -281,37 +321,19 @@ impl MeasuredChange {
 /// The rows of a change as they come.
 pub(crate) struct ChangedRowStream {
     rows: QueryRows,
-    columns: Vec<ChangedColumn>,
-    others: Vec<Option<usize>>,
-    more: ChangeQueries,
-    ids: Option<RepeatedIds>,
+    form: ChangeForm,
 }
 
 impl ChangedRowStream {
     /// Makes that of a query over given rows, whose first output is the id of a row.
     pub(super) fn of_given(rows: QueryRows, columns: Vec<ChangedColumn>, ids: RepeatedIds) -> Self {
-        let (others, more) = (Vec::new(), ChangeQueries::default());
-        Self { rows, columns, others, more, ids: Some(ids) }
+        let form = ChangeForm { columns, ids: Some(ids), ..ChangeForm::default() };
+        Self { rows, form }
     }
 
-    /// Returns the columns of the table that rows have values for.
-    pub(crate) fn columns(&self) -> &[ChangedColumn] {
-        &self.columns
-    }
-
-    /// Returns the outputs with what RETURNING reads of other tables; `None` for what it does not.
-    pub(crate) fn others(&self) -> &[Option<usize>] {
-        &self.others
-    }
-
-    /// Takes the queries over the rows.
-    pub(crate) fn take_queries(&mut self) -> ChangeQueries {
-        std::mem::take(&mut self.more)
-    }
-
-    /// Returns what is known of the ids of rows; `None` for new ones.
-    pub(crate) fn ids(&self) -> Option<RepeatedIds> {
-        self.ids
+    /// Returns what the outputs are.
+    pub(crate) fn take_form(&mut self) -> ChangeForm {
+        std::mem::take(&mut self.form)
     }
 
     /// Returns the next rows; `None` at the end.
