@@ -543,8 +543,8 @@ fn names_in_outputs_of_exists_are_grouped() {
 #[test]
 fn rows_of_full_joins_are_kept_in_called_queries() {
     let (database, rows) = TestDatabase::of_rows(50, 30, 20);
-    let windows = "(select nth_value(v.id, 2) over (order by u.a desc, u.id), row_number() over (order by \
-                   u.id) from t u where false) x(c, d)";
+    let windows = "(select nth_value(v.id, 2) over (order by u.a desc, u.id), \
+                   row_number() over (order by u.id) from t u where false) x(c, d)";
     let sql = format!(
         "select count(*) from t v where 1 in (select 1 from (values (0.0, 2::bigint)) w(c, d) \
          full join {windows} on w.d = x.d, t y group by x.c)"

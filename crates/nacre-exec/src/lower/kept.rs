@@ -3,8 +3,9 @@
 //!
 //! A part is fixed if it reads nothing that a run is given, and has no volatile function.
 //!
-//! 1. A fixed build side is kept, and the table of its join with it ([`JoinNode`](crate::plan::JoinNode)), unless the join
-//!    notes in the table which rows had a partner.
+//! 1. A fixed build side is kept, and the table of its join
+//!    ([`JoinNode`](crate::plan::JoinNode)) with it, unless the join notes in the table which rows
+//!    had a partner.
 //! 2. So that this is possible, the fixed side of an inner, semi or anti join is the build side.
 //! 3. Elsewhere fixed operators are kept that collect rows before they hand on any. What streams is
 //!    made again: it may be more than there is room for, and no row may be asked for.

@@ -187,24 +187,29 @@ pub fn bind_changed_rows(
     declared: &[Option<SqlType>],
 ) -> Result<ChangedRows, BindError> {
     let clauses = ChangeClauses::of(change);
-    let bind = |binder: &mut Binder<'_>| binder.bind_change(&clauses, has_whole_rows);
+    let bind = |binder: &mut Binder<'_>| {
+        binder.bind_change(clauses.with, |binder| {
+            binder.bind_change_clauses(&clauses, has_whole_rows)
+        })
+    };
     let (query, bound) = bind_sharing_queries(catalog, settings, declared, bind)?;
     let BoundChange { relation, columns, others } = bound;
     Ok(ChangedRows { relation, query, columns, others })
 }
 
 impl Binder<'_> {
-    fn bind_change(
+    /// Binds a statement that changes rows, behind its WITH.
+    pub(super) fn bind_change<T>(
         &mut self,
-        clauses: &ChangeClauses<'_>,
-        has_whole_rows: bool,
-    ) -> Result<(BoundQuery, BoundChange), BindError> {
-        if let Some(with) = clauses.with {
+        with: Option<&WithClause>,
+        bind: impl FnOnce(&mut Self) -> Result<T, BindError>,
+    ) -> Result<T, BindError> {
+        if let Some(with) = with {
             self.bind_with(with)?;
         }
         self.outer_aggregates.push(Vec::new());
         self.constants.push(Some(ConstantColumns::new()));
-        let bound = self.bind_change_clauses(clauses, has_whole_rows);
+        let bound = bind(self);
         self.constants.pop();
         self.outer_aggregates.pop();
         bound

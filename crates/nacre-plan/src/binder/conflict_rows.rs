@@ -22,7 +22,6 @@ use super::{Binder, bind_sharing_queries};
 use crate::algebra::{OutputColumn, QueryPlan, RelationalOperator, ScannedColumn};
 use crate::definition::{RelationCatalog, RelationColumn, RelationDefinition, RelationId};
 use crate::error::BindError;
-use crate::folding::ConstantColumns;
 
 /// What the rows that were proposed are called.
 pub(super) const EXCLUDED: &str = "excluded";
@@ -52,29 +51,16 @@ pub fn bind_conflict_rows(
 ) -> Result<Option<ConflictRows>, BindError> {
     let update = insert.on_conflict.as_deref().and_then(|conflict| conflict.update.as_ref());
     let Some(update) = update else { return Ok(None) };
-    let bind = |binder: &mut Binder<'_>| binder.bind_conflict(insert, update, pairs);
+    let bind = |binder: &mut Binder<'_>| {
+        binder.bind_change(insert.with.as_ref(), |binder| {
+            binder.bind_conflict_update(insert, update, pairs)
+        })
+    };
     let (query, (columns, width)) = bind_sharing_queries(catalog, settings, declared, bind)?;
     Ok(Some(ConflictRows { query, columns, width }))
 }
 
 impl Binder<'_> {
-    fn bind_conflict(
-        &mut self,
-        insert: &InsertStatement,
-        update: &ConflictUpdate,
-        pairs: RelationId,
-    ) -> Result<(BoundQuery, (Vec<ChangedColumn>, usize)), BindError> {
-        if let Some(with) = &insert.with {
-            self.bind_with(with)?;
-        }
-        self.outer_aggregates.push(Vec::new());
-        self.constants.push(Some(ConstantColumns::new()));
-        let bound = self.bind_conflict_update(insert, update, pairs);
-        self.constants.pop();
-        self.outer_aggregates.pop();
-        bound
-    }
-
     fn bind_conflict_update(
         &mut self,
         insert: &InsertStatement,

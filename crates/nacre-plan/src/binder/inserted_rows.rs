@@ -47,7 +47,9 @@ pub fn bind_inserted_rows(
     insert: &InsertStatement,
     declared: &[Option<SqlType>],
 ) -> Result<ChangedRows, BindError> {
-    let bind = |binder: &mut Binder<'_>| binder.bind_insert(insert);
+    let bind = |binder: &mut Binder<'_>| {
+        binder.bind_change(insert.with.as_ref(), |binder| binder.bind_insert(insert))
+    };
     let (query, bound) = bind_sharing_queries(catalog, settings, declared, bind)?;
     if insert.overriding == Some(OverridingKind::User) {
         return Err(BindError::not_supported("OVERRIDING USER VALUE", insert.range));
@@ -74,9 +76,6 @@ impl Binder<'_> {
         &mut self,
         insert: &InsertStatement,
     ) -> Result<(BoundQuery, BoundChange), BindError> {
-        if let Some(with) = &insert.with {
-            self.bind_with(with)?;
-        }
         let relation = self.find_changed_relation(&insert.table)?;
         let targets = inserted_columns(&relation, &insert.columns)?;
         let Some(query) = insert.source.as_deref() else {

@@ -36,7 +36,6 @@ use crate::algebra::{
 };
 use crate::definition::{RelationCatalog, RelationDefinition};
 use crate::error::BindError;
-use crate::folding::ConstantColumns;
 use crate::properties::never_fails;
 
 /// What MERGE changes.
@@ -77,7 +76,11 @@ pub fn bind_merged_rows(
     if !merge.returning.is_empty() {
         return Err(BindError::not_supported("RETURNING of MERGE", merge.range));
     }
-    let bind = |binder: &mut Binder<'_>| binder.bind_merge(merge, has_whole_rows);
+    let bind = |binder: &mut Binder<'_>| {
+        binder.bind_change(merge.with.as_ref(), |binder| {
+            binder.bind_merge_clauses(merge, has_whole_rows)
+        })
+    };
     let (query, (relation, clauses)) = bind_sharing_queries(catalog, settings, declared, bind)?;
     Ok(MergedRows { relation, query, clauses })
 }
@@ -104,22 +107,6 @@ enum MergedOutput {
 }
 
 impl Binder<'_> {
-    fn bind_merge(
-        &mut self,
-        merge: &MergeStatement,
-        has_whole_rows: bool,
-    ) -> Result<(BoundQuery, BoundMerge), BindError> {
-        if let Some(with) = &merge.with {
-            self.bind_with(with)?;
-        }
-        self.outer_aggregates.push(Vec::new());
-        self.constants.push(Some(ConstantColumns::new()));
-        let bound = self.bind_merge_clauses(merge, has_whole_rows);
-        self.constants.pop();
-        self.outer_aggregates.pop();
-        bound
-    }
-
     fn bind_merge_clauses(
         &mut self,
         merge: &MergeStatement,

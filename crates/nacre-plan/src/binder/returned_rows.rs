@@ -97,7 +97,9 @@ pub fn bind_returned_rows(
 ) -> Result<Option<ReturnedRows>, BindError> {
     let clauses = ReturningClauses::of(statement);
     let Some(first) = clauses.items.first() else { return Ok(None) };
-    let bind = |binder: &mut Binder<'_>| binder.bind_returning(&clauses, rows);
+    let bind = |binder: &mut Binder<'_>| {
+        binder.bind_change(clauses.with, |binder| binder.bind_returned_items(&clauses, rows))
+    };
     let (query, relation) = bind_sharing_queries(catalog, settings, declared, bind)?;
     let is_volatile = |one: &ScalarExpression| one.is_volatile();
     if query.common.iter().any(|common| common.root.any_expression(&is_volatile)) {
@@ -126,22 +128,6 @@ pub(super) fn other_values<'s>(scope: &'s Scope, own: &Scope) -> Vec<&'s ScopeCo
 }
 
 impl Binder<'_> {
-    fn bind_returning(
-        &mut self,
-        clauses: &ReturningClauses<'_>,
-        rows: RelationId,
-    ) -> Result<(BoundQuery, Arc<RelationDefinition>), BindError> {
-        if let Some(with) = clauses.with {
-            self.bind_with(with)?;
-        }
-        self.outer_aggregates.push(Vec::new());
-        self.constants.push(Some(ConstantColumns::new()));
-        let bound = self.bind_returned_items(clauses, rows);
-        self.constants.pop();
-        self.outer_aggregates.pop();
-        bound
-    }
-
     fn bind_returned_items(
         &mut self,
         clauses: &ReturningClauses<'_>,

@@ -71,9 +71,7 @@ impl Binder<'_> {
         let (mut root, scope) = self.bind_from(&core.from)?;
         let mut targets = self.bind_targets(&core.targets, &scope)?;
         if let Some(condition) = &core.condition {
-            let condition = self.bind(condition, ExpressionPlace::new(&scope, "WHERE"))?;
-            let condition = self.coerce_to_boolean(condition, "WHERE")?;
-            root = self.filter_rows(root, condition)?;
+            root = self.bind_row_condition(root, &scope, condition)?;
             self.leave_out_unread_query(&mut root, &scope);
         }
         let having = match &core.having {

@@ -337,7 +337,7 @@ impl Binder<'_> {
     ) -> Result<ScalarKind, BindError> {
         let is_free = root.free_columns().is_empty();
         let (never_fails, has_one_row) = (query_never_fails(&root), has_one_row_at_most(&root));
-        // Constants that fail do so where the value is read, as in PostgreSQL, which plans no others.
+        // Constants that fail do so where the value is read: PostgreSQL plans no others.
         let is_plain = never_fails && has_one_row && !root.any_expression(&fails_at_once);
         if is_free && !is_plain {
             return Ok(self.compute_once(root, column));

@@ -1,5 +1,5 @@
-//! ON CONFLICT DO UPDATE in Nacre's own engine: a query over rows that are there and those that were
-//! proposed.
+//! ON CONFLICT DO UPDATE in Nacre's own engine: a query over rows that are there and those that
+//! were proposed.
 
 use nacre_exec::lower::{GivenColumn, GivenRows};
 use nacre_plan::binder::{ChangedColumn, ConflictRows};
