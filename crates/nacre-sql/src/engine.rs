@@ -31,13 +31,13 @@ mod returned_rows;
 mod row_changes;
 mod rows;
 mod statistics;
-mod stored_values;
 
 pub(crate) use compile::{
     CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, compile, compile_at_once,
     require_meaning,
 };
 pub(crate) use conflict_rows::ConflictQuery;
+pub(crate) use errors::from_exec;
 pub(crate) use explain::ExplainedChange;
 pub(crate) use parameters::QueryParameters;
 pub use pool::EngineCounts;

@@ -7,7 +7,8 @@
 //!    one item before it finds that the others have no partners for its rows, and a query without
 //!    outer columns before it finds that no row needs it.
 //!    It evaluates the cheaper one of two conditions first, whichever is written first, and all
-//!    values of two rows that it compares, also beside null.
+//!    values of two rows that it compares, also beside null. It evaluates conditions on INTERSECT
+//!    for the rows of each side.
 //! 3. PostgreSQL fails when it plans a query over another one: it puts constants of queries in FROM
 //!    into the expressions around them and computes these, whether or not a row reaches them.
 //! 4. We fail, and have PostgreSQL's rows without an outer join: PostgreSQL leaves out one of which
@@ -78,6 +79,9 @@ pub(crate) fn excuse(
                 && fails_to_plan(&text, answers.theirs, session) =>
             {
                 Some("PostgreSQL computes a constant that no row reaches")
+            }
+            None if fails_on_one_side(&text, answers.theirs, database) => {
+                Some("PostgreSQL evaluates conditions on INTERSECT for rows of one side")
             }
             None => fails_in_part(query, answers, database, session),
         },
@@ -212,6 +216,12 @@ fn fails_in_part(
     let fails = fails_apart(query, answers.theirs, is_wanted, &mut run)
         || has_several_rows(answers.theirs) && has_query_of_several_rows(query, &mut run);
     fails.then_some(reason)
+}
+
+/// Whether we fail so, too, for rows that only one side of an INTERSECT has.
+fn fails_on_one_side(text: &str, theirs: &QueryAnswer, database: &RandomDatabase) -> bool {
+    let all = text.replace(" intersect all ", " union all ").replace(" intersect ", " union all ");
+    all != text && is_same_error(&answer_apart(&all, database), theirs)
 }
 
 /// Whether a query has several conditions, also such as stand around others.

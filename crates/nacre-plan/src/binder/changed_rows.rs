@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use nacre_syntax::{
     ColumnTarget, DeleteStatement, ExpressionKind, ExpressionNode, FromItem, ObjectName,
-    RelationName, RowCondition, SetAssignment, SqlName, TargetItem, UpdateStatement, WithClause,
+    QueryExpression, RelationName, RowCondition, SetAssignment, SqlName, TargetItem,
+    UpdateStatement, WithClause,
 };
 use nacre_types::catalog::CastContext;
 use nacre_types::{SqlType, ValueSettings};
@@ -24,11 +25,12 @@ use super::returned_rows::other_values;
 use super::row_comparisons::row_items;
 use super::scope::{Scope, ScopeColumn};
 use super::subqueries::BoundQuery;
+use super::subquery_expressions::subquery;
 use super::{Binder, bind_sharing_queries};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     ColumnSource, ComputedColumn, JoinVariant, OutputColumn, QueryColumn, QueryPlan,
-    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SubqueryForm,
 };
 use crate::definition::{RelationCatalog, RelationColumn, RelationDefinition};
 use crate::error::BindError;
@@ -109,6 +111,8 @@ pub(super) struct BoundChange {
 enum AssignedValues<'a> {
     Written(&'a [ExpressionNode]),
     OfQuery(Vec<OutputColumn>),
+    /// A query each, since it may fail: only what is a value is computed where it is asked for.
+    OfQueries(Vec<ScalarExpression>),
 }
 
 impl AssignedValues<'_> {
@@ -116,6 +120,7 @@ impl AssignedValues<'_> {
         match self {
             Self::Written(nodes) => nodes.len(),
             Self::OfQuery(outputs) => outputs.len(),
+            Self::OfQueries(values) => values.len(),
         }
     }
 }
@@ -378,12 +383,12 @@ impl Binder<'_> {
             (None, ExpressionKind::Subquery(query)) => {
                 let place = ExpressionPlace::new(scope, "UPDATE");
                 let (root, outputs) = self.bind_inner_query(query, place)?;
-                if !query_never_fails(&root) {
-                    let what = "assignments of queries that may fail to several columns";
-                    return Err(BindError::not_supported(what, value.range));
+                if query_never_fails(&root) {
+                    queries.push(root);
+                    AssignedValues::OfQuery(outputs)
+                } else {
+                    self.bind_values_of_query(query, place, (root, outputs))?
                 }
-                queries.push(root);
-                AssignedValues::OfQuery(outputs)
             }
             _ => {
                 let message = "source for a multiple-column UPDATE item must be a sub-SELECT or \
@@ -402,6 +407,9 @@ impl Binder<'_> {
                 AssignedValues::Written(nodes) => {
                     self.bind_assigned_value(column, &nodes[index], scope)?
                 }
+                AssignedValues::OfQueries(values) => {
+                    Some(self.assign(values[index].clone(), column)?)
+                }
                 AssignedValues::OfQuery(outputs) => {
                     let output = &outputs[index];
                     self.columns.make_nullable(output.column);
@@ -417,6 +425,26 @@ impl Binder<'_> {
             bound.push(BoundAssignment { position, value });
         }
         Ok(())
+    }
+
+    /// Binds a query once for each of its outputs.
+    fn bind_values_of_query<'a>(
+        &mut self,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+        (root, outputs): BoundQuery,
+    ) -> Result<AssignedValues<'a>, BindError> {
+        if root.any_expression(&ScalarExpression::is_volatile) {
+            let what = "assignments of volatile queries that may fail to several columns";
+            return Err(BindError::not_supported(what, query.range));
+        }
+        let mut values = Vec::with_capacity(outputs.len());
+        for index in 0..outputs.len() {
+            let (root, outputs) = self.bind_inner_query(query, place)?;
+            let OutputColumn { column, sql_type, .. } = outputs[index];
+            values.push(subquery(SubqueryForm::Scalar(column), root, sql_type, query.range));
+        }
+        Ok(AssignedValues::OfQueries(values))
     }
 
     fn bind_assigned_value(

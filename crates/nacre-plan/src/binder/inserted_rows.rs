@@ -23,7 +23,7 @@ use super::select::BoundTarget;
 use super::set_operations::SetOperand;
 use super::subqueries::BoundQuery;
 use super::subquery_joins::has_subquery;
-use super::values::plain_core;
+use super::values::{RowNeed, plain_core};
 use super::{Binder, bind_sharing_queries};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
@@ -219,7 +219,7 @@ impl Binder<'_> {
     ) -> Result<RelationalOperator, BindError> {
         let mut columns: Vec<ColumnId> = outputs.iter().map(|output| output.column).collect();
         if rows.iter().flatten().any(has_subquery) {
-            return self.join_rows(columns, rows, range);
+            return self.join_rows(columns, rows, range, RowNeed::All);
         }
         if rows.len() <= UNSORTED_ROWS_MAX {
             return Ok(RelationalOperator::Values { columns, rows });

@@ -162,7 +162,7 @@ impl Binder<'_> {
     }
 }
 
-fn subquery(
+pub(super) fn subquery(
     form: SubqueryForm,
     root: crate::algebra::RelationalOperator,
     sql_type: SqlType,

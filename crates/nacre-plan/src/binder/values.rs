@@ -31,6 +31,14 @@ const TABLE_NAME: &str = "*VALUES*";
 /// Rows that may have subqueries: each is an input of a plan.
 const JOINED_ROWS_MAX: usize = 200;
 
+/// Which of rows that are written out are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowNeed {
+    All,
+    /// Perhaps not all, so that one that is not may not fail.
+    Some,
+}
+
 impl Binder<'_> {
     /// Binds VALUES with its ORDER BY and LIMIT.
     pub(super) fn bind_values(
@@ -73,11 +81,7 @@ impl Binder<'_> {
             row.iter_mut().for_each(|value| self.fold(value));
         }
         let root = if rows.iter().flatten().any(has_subquery) {
-            if rows.len() > JOINED_ROWS_MAX {
-                let what = "this many rows of VALUES with subqueries";
-                return Err(BindError::not_supported(what, query.range));
-            }
-            self.join_rows(columns, rows, query.range)?
+            self.join_rows(columns, rows, query.range, RowNeed::Some)?
         } else {
             RelationalOperator::Values { columns, rows }
         };
@@ -92,7 +96,12 @@ impl Binder<'_> {
         columns: Vec<ColumnId>,
         rows: Vec<Vec<ScalarExpression>>,
         range: SourceRange,
+        need: RowNeed,
     ) -> Result<RelationalOperator, BindError> {
+        if rows.len() > JOINED_ROWS_MAX {
+            let what = "this many rows of VALUES with subqueries";
+            return Err(BindError::not_supported(what, range));
+        }
         let mut inputs = Vec::with_capacity(rows.len());
         let has_order = rows.len() > 1;
         for (number, mut row) in (0_i64..).zip(rows) {
@@ -112,7 +121,7 @@ impl Binder<'_> {
                 computed.push(ComputedColumn { column, value });
             }
             let operator = with_computed(root, computed);
-            if has_order && !query_never_fails(&operator) {
+            if has_order && need == RowNeed::Some && !query_never_fails(&operator) {
                 let what = "several rows of VALUES with subqueries that may fail";
                 return Err(BindError::not_supported(what, range));
             }

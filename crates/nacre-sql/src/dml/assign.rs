@@ -280,7 +280,7 @@ fn push_int(value: i128, target: ColumnType, buffer: &mut ColumnBuffer) -> Resul
 ///
 /// # Errors
 /// 22008 outside of the years 1 to 9999.
-pub(crate) fn push_date(days: i64, buffer: &mut ColumnBuffer) -> Result<()> {
+pub(super) fn push_date(days: i64, buffer: &mut ColumnBuffer) -> Result<()> {
     let (first, last) = (days_from_civil(1, 1, 1), days_from_civil(9999, 12, 31));
     if days < first.into() || days > last.into() {
         let message = "date out of range";
@@ -294,7 +294,7 @@ pub(crate) fn push_date(days: i64, buffer: &mut ColumnBuffer) -> Result<()> {
 ///
 /// # Errors
 /// 22008 outside of the years 1 to 9999.
-pub(crate) fn push_timestamp(micros: Option<i64>, buffer: &mut ColumnBuffer) -> Result<()> {
+pub(super) fn push_timestamp(micros: Option<i64>, buffer: &mut ColumnBuffer) -> Result<()> {
     let first = i64::from(days_from_civil(1, 1, 1)) * DAY_MICROS;
     let end = (i64::from(days_from_civil(9999, 12, 31)) + 1) * DAY_MICROS;
     match micros {
@@ -319,7 +319,7 @@ fn text_of(array: &ArrayRef, row: usize) -> Result<String> {
 ///
 /// # Errors
 /// 54000.
-pub(crate) fn check_length(value: &[u8]) -> Result<()> {
+pub(super) fn check_length(value: &[u8]) -> Result<()> {
     if value.len() > VALUE_BYTES_MAX {
         let message = format!("a value has {} bytes, more than {VALUE_BYTES_MAX}", value.len());
         return Err(Error::new(ErrorKind::InvalidData, message).with_code("54000"));

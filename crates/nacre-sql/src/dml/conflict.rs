@@ -10,7 +10,7 @@
 //! A row that somebody committed since the snapshot, and that stands in the way only when it comes
 //! to inserting, is a serialization failure, and not a duplicate.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
@@ -25,7 +25,7 @@ use nacre_column::ColumnBuffer;
 use nacre_exec::lower::{GivenColumn, GivenRows, StoredColumnValues};
 use nacre_ingest::Progress;
 use nacre_store::index::{IndexOrigin, TableIndex};
-use nacre_store::{RowId, Table, TableSchema, Transaction, Value, ValueRef};
+use nacre_store::{ColumnDef, RowId, Table, TableSchema, Transaction, Value, ValueRef};
 use nacre_types::SqlValue;
 
 use super::cell::Cell;
@@ -87,6 +87,51 @@ struct Pairs {
 }
 
 impl Pairs {
+    fn new(schema: &TableSchema) -> Self {
+        let buffer = |column: &ColumnDef| ColumnBuffer::new(column.column_type);
+        Self {
+            ids: Vec::new(),
+            existing: schema.columns.iter().map(buffer).collect(),
+            proposed: Rows::new((0..schema.columns.len()).collect()),
+        }
+    }
+
+    /// Adds a pair.
+    fn push<'v>(
+        &mut self,
+        schema: &TableSchema,
+        (id, existing): (RowId, impl Iterator<Item = ValueRef<'v>>),
+        (batch, row): (&RowBatch, usize),
+    ) -> Result<()> {
+        self.ids.push(id);
+        existing.zip(&mut self.existing).for_each(|(value, buffer)| value.push_to(buffer));
+        copy(schema, batch, row, &mut self.proposed)
+    }
+
+    /// Takes them apart so that no row comes twice: the first pairs of all rows, then the second
+    /// ones, and so on.
+    fn rounds(self, schema: &TableSchema) -> Result<Vec<Self>> {
+        let mut counts: HashMap<RowId, usize> = HashMap::with_capacity(self.ids.len());
+        if self.ids.iter().all(|id| counts.insert(*id, 0).is_none()) {
+            return Ok(vec![self]);
+        }
+        let (mut rounds, mut pair) = (Vec::new(), 0);
+        counts.clear();
+        for batch in self.proposed.batches() {
+            for row in 0..batch.len() {
+                let id = self.ids[pair];
+                let round = counts.entry(id).or_default();
+                if *round == rounds.len() {
+                    rounds.push(Self::new(schema));
+                }
+                let existing = self.existing.iter().map(|buffer| ValueRef::of(buffer, pair));
+                rounds[*round].push(schema, (id, existing), (batch, row))?;
+                (*round, pair) = (*round + 1, pair + 1);
+            }
+        }
+        Ok(rounds)
+    }
+
     /// Returns them as the query of Nacre's own engine reads them.
     fn given_rows(&self, table: &Table) -> GivenRows {
         let (schema, count) = (table.schema(), self.ids.len());
@@ -169,14 +214,27 @@ impl OnConflict {
         let (inserted, pairs) = sorted?;
         let step = |write, rows| Step { table: Arc::clone(table), write, rows };
         let mut steps = vec![step(Write::InsertUnlessRaced(self.names()), inserted)];
-        if let (Some(update), false) = (&self.update, pairs.ids.is_empty()) {
-            let updated = match own {
-                Some((offered, query)) => {
-                    let pairs = (query, pairs.given_rows(table));
-                    offered.updated(planner, moment, table, pairs, progress).await?
+        let Some(update) = self.update.as_ref().filter(|_| !pairs.ids.is_empty()) else {
+            return Ok(steps);
+        };
+        let mut updates = Vec::new();
+        match own {
+            Some((offered, query)) => {
+                let mut changed = HashSet::new();
+                for pairs in pairs.rounds(&schema)? {
+                    // Whether its condition is true is not asked any more.
+                    if pairs.ids.iter().any(|id| changed.contains(id)) {
+                        return Err(changed_twice());
+                    }
+                    let given = (query, pairs.given_rows(table));
+                    let updated = offered.updated(planner, moment, table, given, progress).await?;
+                    changed.extend(updated.batches().iter().flat_map(|batch| &batch.ids).copied());
+                    updates.push(updated);
                 }
-                None => update.rows(planner, moment, table, pairs, progress).await?,
-            };
+            }
+            None => updates.push(update.rows(planner, moment, table, pairs, progress).await?),
+        }
+        for updated in updates {
             updated.check_nulls(&schema)?;
             updated.check(planner, table)?;
             steps.push(step(Write::Update(update.written.clone()), updated));
@@ -197,13 +255,7 @@ impl OnConflict {
         rows: &Rows,
     ) -> Result<(Rows, Pairs)> {
         let all: Vec<usize> = (0..schema.columns.len()).collect();
-        let buffer = |&column: &usize| ColumnBuffer::new(schema.columns[column].column_type);
-        let mut inserted = Rows::new(all.clone());
-        let mut pairs = Pairs {
-            ids: Vec::new(),
-            existing: all.iter().map(buffer).collect(),
-            proposed: Rows::new(all.clone()),
-        };
+        let (mut inserted, mut pairs) = (Rows::new(all.clone()), Pairs::new(schema));
         let mut own: HashSet<(usize, Vec<u8>)> = HashSet::new();
         for batch in rows.batches() {
             for row in 0..batch.len() {
@@ -221,10 +273,8 @@ impl OnConflict {
                 }
                 if let Some((id, values)) = found {
                     if self.update.is_some() {
-                        pairs.ids.push(id);
-                        let both = values.iter().zip(&mut pairs.existing);
-                        both.for_each(|(value, buffer)| value.as_ref().push_to(buffer));
-                        copy(schema, batch, row, &mut pairs.proposed)?;
+                        let existing = values.iter().map(Value::as_ref);
+                        pairs.push(schema, (id, existing), (batch, row))?;
                     }
                     continue;
                 }

@@ -20,6 +20,7 @@ use super::merge::merged_twice;
 use super::returned::ReturningRows;
 use super::rows::Rows;
 use super::source::yield_after;
+use super::stored_values::append_stored_values;
 use crate::cancellation::cancelled;
 use crate::engine::{
     ChangeForm, ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, ConflictQuery,
@@ -225,13 +226,15 @@ impl<'t> RowCollector<'t> {
                 let mut push =
                     |buffer: &mut ColumnBuffer| cells[place].push(None, &mut drawn, column, buffer);
                 match (columns[place].output, &defaulted[place]) {
-                    (Some(output), DefaultedRows::None) => batch.append(output, kept, buffer),
+                    (Some(output), DefaultedRows::None) => {
+                        append_stored_values(batch.output(output)?, kept, buffer)
+                    }
                     (Some(output), DefaultedRows::Some(are_default)) => {
                         kept.chunks(1).zip(are_default).try_for_each(|(row, is_default)| {
                             if *is_default {
                                 push(buffer)
                             } else {
-                                batch.append(output, row, buffer)
+                                append_stored_values(batch.output(output)?, row, buffer)
                             }
                         })
                     }

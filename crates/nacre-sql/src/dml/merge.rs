@@ -73,7 +73,11 @@ pub(crate) fn readable(sql: &str) -> Option<String> {
     let mut is_matched = true;
     for at in 0..words.count() {
         match (words.keyword(at), words.keyword(at + 1)) {
-            (Keyword::WHEN, next) => is_matched = next != Keyword::NOT,
+            (Keyword::WHEN, Keyword::MATCHED) => is_matched = true,
+            // CASE has WHEN NOT, too.
+            (Keyword::WHEN, Keyword::NOT) if words.keyword(at + 2) == Keyword::MATCHED => {
+                is_matched = false;
+            }
             (Keyword::DO, Keyword::NOTHING) => {
                 let nothing = match is_matched {
                     true => format!("UPDATE SET \"{DO_NOTHING}\" = NULL"),
@@ -508,6 +512,11 @@ mod tests {
              UPDATE SET \"nacre do nothing\" = NULL when not matched then \
              INSERT (\"nacre do nothing\") VALUES (NULL)"
         );
+        let text = readable(
+            "merge into t using s on true when matched and case when not s.x then \
+                             s.y end then do nothing",
+        );
+        assert!(text.unwrap().ends_with("then UPDATE SET \"nacre do nothing\" = NULL"));
         assert_eq!(readable("insert into t values (1) on conflict do nothing"), None);
         assert_eq!(readable("merge into t using s on true when matched then delete"), None);
     }

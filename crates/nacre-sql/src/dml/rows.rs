@@ -199,7 +199,7 @@ impl Rows {
 ///
 /// # Errors
 /// 53200.
-pub(crate) fn require_room(bytes: usize) -> Result<()> {
+pub(super) fn require_room(bytes: usize) -> Result<()> {
     if bytes <= BYTES_MAX {
         return Ok(());
     }
@@ -210,7 +210,7 @@ pub(crate) fn require_room(bytes: usize) -> Result<()> {
 }
 
 /// Returns how many bytes the strings of a buffer have.
-pub(crate) fn string_bytes(buffer: &ColumnBuffer) -> usize {
+pub(super) fn string_bytes(buffer: &ColumnBuffer) -> usize {
     match buffer.values() {
         Values::Bytes(values) => values.data.len(),
         _ => 0,

@@ -56,7 +56,7 @@ pub(super) fn from_lowering(error: LoweringError) -> Error {
 }
 
 /// Converts an error of execution.
-pub(super) fn from_exec(error: ExecError) -> Error {
+pub(crate) fn from_exec(error: ExecError) -> Error {
     let message = error.to_string();
     match error {
         ExecError::Store(error) => from_store(*error),

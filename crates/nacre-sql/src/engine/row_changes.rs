@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use datafusion::execution::SendableRecordBatchStream;
-use nacre_column::ColumnBuffer;
 use nacre_exec::lower::{OutputForm, PhysicalQuery, QueryOutput};
 use nacre_exec::plan::OperatorDescription;
 use nacre_exec::vector::{ResultBatch, VectorValues};
@@ -30,7 +29,6 @@ use super::parameters::QueryParameters;
 use super::pool::EnginePool;
 use super::returned_rows::ReturningQuery;
 use super::rows::QueryRows;
-use super::stored_values::append_stored_values;
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain::PlanningTimes;
 use crate::planner::Planner;
@@ -381,23 +379,16 @@ impl ChangedBatch<'_> {
     /// # Errors
     /// That which the value stands for.
     pub(crate) fn value(&self, output: usize, row: u32) -> Result<SqlValue> {
-        let missing = || Error::new(ErrorKind::Internal, "internal error: a row without a value");
-        let output = self.outputs.get(output).ok_or_else(missing)?;
-        output.value(&self.batch, row as usize).map_err(from_exec)
+        let (output, batch) = self.output(output)?;
+        output.value(batch, row as usize).map_err(from_exec)
     }
 
-    /// Appends the values that an output has in `rows` to the buffer of its column.
+    /// Returns an output, and the vectors that have its values.
     ///
     /// # Errors
-    /// Those of [`append_stored_values`].
-    pub(crate) fn append(
-        &self,
-        output: usize,
-        rows: &[u32],
-        buffer: &mut ColumnBuffer,
-    ) -> Result<()> {
+    /// `Internal` if the query has fewer.
+    pub(crate) fn output(&self, output: usize) -> Result<(&QueryOutput, &ResultBatch)> {
         let missing = || Error::new(ErrorKind::Internal, "internal error: a column without values");
-        let output = self.outputs.get(output).ok_or_else(missing)?;
-        append_stored_values(output, &self.batch, rows, buffer)
+        Ok((self.outputs.get(output).ok_or_else(missing)?, &self.batch))
     }
 }

@@ -8,10 +8,9 @@ use nacre_exec::lower::{OutputForm, QueryOutput};
 use nacre_exec::vector::{ColumnVector, ResultBatch, VectorValues};
 use nacre_types::{SqlValue, ValueSettings};
 
-use super::errors::from_exec;
-use crate::dml::{
-    check_length, push_date, push_syntax, push_timestamp, require_room, string_bytes,
-};
+use super::assign::{check_length, push_date, push_syntax, push_timestamp};
+use super::rows::{require_room, string_bytes};
+use crate::engine::from_exec;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Appends the values that an output has in `rows` of a batch to the buffer of a column of its
@@ -19,9 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 ///
 /// # Errors
 /// 22008 and the like for what no column stores; those that values stand for.
-pub(crate) fn append_stored_values(
-    output: &QueryOutput,
-    batch: &ResultBatch,
+pub(super) fn append_stored_values(
+    (output, batch): (&QueryOutput, &ResultBatch),
     rows: &[u32],
     buffer: &mut ColumnBuffer,
 ) -> Result<()> {
