@@ -17,6 +17,7 @@ use nacre_types::{SqlType, ValueSettings};
 
 use super::changed_rows::{AssignedRows, BoundChange, ChangedColumn};
 use super::joins::cross_join;
+use super::returned_rows::read_positions;
 use super::subqueries::BoundQuery;
 use super::{Binder, bind_sharing_queries};
 use crate::algebra::{OutputColumn, QueryPlan, RelationalOperator, ScannedColumn};
@@ -31,14 +32,15 @@ pub(super) const EXCLUDED: &str = "excluded";
 pub struct ConflictRows {
     /// Its first output is the id of a row.
     pub query: QueryPlan,
-    /// What SET names, in its order; then all other columns.
+    /// What SET names, in its order; then, if whole rows are wanted, all other columns.
     pub columns: Vec<ChangedColumn>,
-    /// How many columns pairs have.
-    pub width: usize,
+    /// Which columns of the pairs are read.
+    pub is_read: Vec<bool>,
 }
 
-/// Binds ON CONFLICT DO UPDATE; `None` without one. The pairs have the number `pairs`. `declared`
-/// are types of parameters, as for [`super::bind_parameterized`].
+/// Binds ON CONFLICT DO UPDATE; `None` without one. The pairs have the number `pairs`;
+/// `has_whole_rows` has the query give the columns that SET does not name. `declared` are types of
+/// parameters, as for [`super::bind_parameterized`].
 ///
 /// # Errors
 /// What PostgreSQL refuses, and 0A000 for what is not there yet.
@@ -46,26 +48,27 @@ pub fn bind_conflict_rows(
     catalog: &dyn RelationCatalog,
     settings: &ValueSettings,
     insert: &InsertStatement,
-    pairs: RelationId,
+    (pairs, has_whole_rows): (RelationId, bool),
     declared: &[Option<SqlType>],
 ) -> Result<Option<ConflictRows>, BindError> {
     let update = insert.on_conflict.as_deref().and_then(|conflict| conflict.update.as_ref());
     let Some(update) = update else { return Ok(None) };
     let bind = |binder: &mut Binder<'_>| {
         binder.bind_change(insert.with.as_ref(), |binder| {
-            binder.bind_conflict_update(insert, update, pairs)
+            binder.bind_conflict_update((insert, update), pairs, has_whole_rows)
         })
     };
     let (query, (columns, width)) = bind_sharing_queries(catalog, settings, declared, bind)?;
-    Ok(Some(ConflictRows { query, columns, width }))
+    let is_read = read_positions(&query, pairs, width);
+    Ok(Some(ConflictRows { query, columns, is_read }))
 }
 
 impl Binder<'_> {
     fn bind_conflict_update(
         &mut self,
-        insert: &InsertStatement,
-        update: &ConflictUpdate,
+        (insert, update): (&InsertStatement, &ConflictUpdate),
         pairs: RelationId,
+        has_whole_rows: bool,
     ) -> Result<(BoundQuery, (Vec<ChangedColumn>, usize)), BindError> {
         let range = insert.table.range;
         let relation = self.find_changed_relation(&insert.table)?;
@@ -90,7 +93,7 @@ impl Binder<'_> {
             root = self.bind_row_condition(root, &scope, condition)?;
         }
         let others = Vec::new();
-        let rows = AssignedRows { relation, id, own: &own, others, has_whole_rows: true };
+        let rows = AssignedRows { relation, id, own: &own, others, has_whole_rows };
         let (query, bound) = self.bind_assignments(rows, (root, &scope), &update.assignments)?;
         let BoundChange { columns, .. } = bound;
         Ok((query, (columns, definition.columns.len())))

@@ -106,10 +106,7 @@ pub fn bind_returned_rows(
         let what = "RETURNING with volatile queries of WITH";
         return Err(BindError::not_supported(what, range_of(first)));
     }
-    let mut is_read = vec![false; relation.columns.len()];
-    let mut used: HashSet<ColumnId> = query.outputs.iter().map(|output| output.column).collect();
-    query.root.collect_used_columns(&mut used);
-    note_read(&query.root, rows, &used, &mut is_read);
+    let is_read = read_positions(&query, rows, relation.columns.len());
     Ok(Some(ReturnedRows { query, relation, is_read }))
 }
 
@@ -221,6 +218,15 @@ fn range_of(item: &TargetItem) -> SourceRange {
         TargetItem::Star(range) => *range,
         TargetItem::Value { value, .. } => value.range,
     }
+}
+
+/// Returns which of the `width` columns of a relation a query reads.
+pub(super) fn read_positions(query: &QueryPlan, rows: RelationId, width: usize) -> Vec<bool> {
+    let mut is_read = vec![false; width];
+    let mut used: HashSet<ColumnId> = query.outputs.iter().map(|output| output.column).collect();
+    query.root.collect_used_columns(&mut used);
+    note_read(&query.root, rows, &used, &mut is_read);
+    is_read
 }
 
 /// Notes the positions of the columns of a relation that are among the `used` ones.

@@ -137,6 +137,13 @@ impl Change {
         | Source::Values { offered, .. }
         | Source::Merged { offered, .. }) = &mut self.source;
         *offered = OfferedChange::of(given).map(|change| OfferedRows::new(change, pool));
+        if let Source::Values { query: None, offered, .. } = &mut self.source
+            && self.returning.is_none()
+            && self.on_conflict.is_none()
+        {
+            // Literals alone need no engine.
+            *offered = None;
+        }
         self
     }
 

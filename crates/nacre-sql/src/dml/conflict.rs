@@ -21,12 +21,11 @@ use datafusion::sql::sqlparser::ast::{
     Assignment, ConflictTarget, Expr, Ident, OnConflict as OnConflictSyntax, OnConflictAction,
     SelectItem, SetExpr,
 };
-use nacre_column::ColumnBuffer;
+use nacre_column::{ColumnBuffer, ColumnType};
 use nacre_exec::lower::{GivenColumn, GivenRows, StoredColumnValues};
 use nacre_ingest::Progress;
 use nacre_store::index::{IndexOrigin, TableIndex};
 use nacre_store::{ColumnDef, RowId, Table, TableSchema, Transaction, Value, ValueRef};
-use nacre_types::SqlValue;
 
 use super::cell::Cell;
 use super::change::{Step, Write};
@@ -111,12 +110,13 @@ impl Pairs {
     /// Takes them apart so that no row comes twice: the first pairs of all rows, then the second
     /// ones, and so on.
     fn rounds(self, schema: &TableSchema) -> Result<Vec<Self>> {
-        let mut counts: HashMap<RowId, usize> = HashMap::with_capacity(self.ids.len());
-        if self.ids.iter().all(|id| counts.insert(*id, 0).is_none()) {
+        let mut ids: Vec<u64> = self.ids.iter().map(|id| id.0).collect();
+        ids.sort_unstable();
+        if ids.windows(2).all(|pair| pair[0] < pair[1]) {
             return Ok(vec![self]);
         }
+        let mut counts: HashMap<RowId, usize> = HashMap::new();
         let (mut rounds, mut pair) = (Vec::new(), 0);
-        counts.clear();
         for batch in self.proposed.batches() {
             for row in 0..batch.len() {
                 let id = self.ids[pair];
@@ -133,24 +133,36 @@ impl Pairs {
     }
 
     /// Returns them as the query of Nacre's own engine reads them.
-    fn given_rows(&self, table: &Table) -> GivenRows {
+    fn given_rows(&self, table: &Table, query: &ConflictQuery) -> GivenRows {
         let (schema, count) = (table.schema(), self.ids.len());
-        let (types, batches) = (schema.columns.iter(), self.proposed.batches());
-        let existing = types.clone().zip(&self.existing).map(|(column, buffer)| {
-            let values = (0..count).map(|row| ValueRef::of(buffer, row));
-            StoredColumnValues::of(column.column_type, values)
-        });
-        let proposed = types.enumerate().map(|(place, column)| {
-            let values = batches.iter().flat_map(|batch| {
-                let buffer = &batch.columns[place];
-                (0..batch.len()).map(move |row| ValueRef::of(buffer, row))
-            });
-            StoredColumnValues::of(column.column_type, values)
-        });
+        let (width, batches) = (schema.columns.len(), self.proposed.batches());
+        let mut columns = Vec::with_capacity(2 * width + 1);
+        for position in 0..2 * width {
+            if !query.reads(position) {
+                columns.push(GivenColumn::Unread);
+                continue;
+            }
+            let place = position % width;
+            let column_type = schema.columns[place].column_type;
+            let values = match self.existing.get(position) {
+                Some(buffer) => {
+                    let values = (0..count).map(|row| ValueRef::of(buffer, row));
+                    StoredColumnValues::of(column_type, values)
+                }
+                None => {
+                    let values = batches.iter().flat_map(|batch| {
+                        let buffer = &batch.columns[place];
+                        (0..batch.len()).map(move |row| ValueRef::of(buffer, row))
+                    });
+                    StoredColumnValues::of(column_type, values)
+                }
+            };
+            columns.push(GivenColumn::Stored(values));
+        }
         // All 64 bits of an id count.
-        let ids = self.ids.iter().map(|id| SqlValue::BigInt(id.0 as i64)).collect();
-        let columns = existing.chain(proposed).map(GivenColumn::Stored);
-        GivenRows::new(count, columns.chain([GivenColumn::Values(ids)]).collect())
+        let ids = self.ids.iter().map(|id| ValueRef::Int(id.0 as i64));
+        columns.push(GivenColumn::Stored(StoredColumnValues::of(ColumnType::BigInt, ids)));
+        GivenRows::new(count, columns)
     }
 }
 
@@ -220,15 +232,17 @@ impl OnConflict {
         let mut updates = Vec::new();
         match own {
             Some((offered, query)) => {
-                let mut changed = HashSet::new();
-                for pairs in pairs.rounds(&schema)? {
+                let rounds = pairs.rounds(&schema)?;
+                let (mut changed, is_single) = (HashSet::new(), rounds.len() == 1);
+                for pairs in rounds {
                     // Whether its condition is true is not asked any more.
                     if pairs.ids.iter().any(|id| changed.contains(id)) {
                         return Err(changed_twice());
                     }
-                    let given = (query, pairs.given_rows(table));
+                    let given = (query, pairs.given_rows(table, query));
                     let updated = offered.updated(planner, moment, table, given, progress).await?;
-                    changed.extend(updated.batches().iter().flat_map(|batch| &batch.ids).copied());
+                    let ids = updated.batches().iter().flat_map(|batch| &batch.ids);
+                    changed.extend(ids.filter(|_| !is_single).copied());
                     updates.push(updated);
                 }
             }
@@ -347,7 +361,7 @@ fn copy(schema: &TableSchema, batch: &RowBatch, row: usize, to: &mut Rows) -> Re
 }
 
 /// Refuses to change one row twice.
-pub(super) fn changed_twice() -> Error {
+fn changed_twice() -> Error {
     let message = "ON CONFLICT DO UPDATE command cannot affect row a second time";
     Error::new(ErrorKind::InvalidStatement, message).with_code("21000").with_hint(
         "Ensure that no rows proposed for insertion within the same command have duplicate \

@@ -14,7 +14,6 @@ use nacre_types::SqlValue;
 
 use super::cell::Cell;
 use super::change::{Step, Write};
-use super::conflict::changed_twice;
 use super::defaults::compiled;
 use super::merge::merged_twice;
 use super::returned::ReturningRows;
@@ -259,7 +258,7 @@ async fn collect(
     let mut collector = RowCollector::new(planner, table, &schema, columns)?;
     let mut returning = returning.map(|query| ReturningRows::new(query, others));
     let has_ids = repeated.is_some();
-    let may_repeat = !matches!(repeated, None | Some(RepeatedIds::None));
+    let may_repeat = repeated == Some(RepeatedIds::Skipped);
     let mut seen = may_repeat.then(HashSet::<RowId>::new);
     while let Some(batch) = stream.next().await? {
         if progress.is_cancelled() {
@@ -269,9 +268,6 @@ async fn collect(
         let mut is_new = |id: &RowId| seen.as_mut().is_none_or(|seen| seen.insert(*id));
         let (mut kept, ids): (Vec<u32>, Vec<RowId>) =
             (0..).zip(ids).filter(|(_, id)| is_new(id)).unzip();
-        if repeated == Some(RepeatedIds::Refused) && kept.len() < batch.len() {
-            return Err(changed_twice());
-        }
         if !has_ids {
             kept = (0..batch.len() as u32).collect();
         }

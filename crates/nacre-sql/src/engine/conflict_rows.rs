@@ -1,7 +1,8 @@
 //! ON CONFLICT DO UPDATE in Nacre's own engine: a query over rows that are there and those that
 //! were proposed.
 
-use nacre_exec::lower::{GivenColumn, GivenRows};
+use nacre_column::ColumnType;
+use nacre_exec::lower::{GivenColumn, GivenRows, StoredColumnValues};
 use nacre_plan::binder::{ChangedColumn, ConflictRows};
 use nacre_store::Table;
 
@@ -19,6 +20,8 @@ use crate::transaction::Moment;
 pub(crate) struct ConflictQuery {
     query: GivenRowsQuery,
     columns: Vec<ChangedColumn>,
+    /// Which columns of the pairs it reads.
+    is_read: Vec<bool>,
 }
 
 impl ConflictQuery {
@@ -28,16 +31,22 @@ impl ConflictQuery {
         bound: ConflictRows,
         table: &Table,
     ) -> CompilationResult<Self> {
-        let ConflictRows { query, columns, .. } = bound;
-        let ids = std::iter::once(GivenColumn::Values(Vec::new()));
+        let ConflictRows { query, columns, is_read } = bound;
+        let ids = StoredColumnValues::of(ColumnType::BigInt, std::iter::empty());
+        let ids = std::iter::once(GivenColumn::Stored(ids));
         let both = no_values(table).chain(no_values(table));
         let sample = GivenRows::new(0, both.chain(ids).collect());
         let (query, ..) = GivenRowsQuery::new(compilation, query, sample)?;
-        Ok(Self { query, columns })
+        Ok(Self { query, columns, is_read })
     }
 
-    /// Begins it for pairs: rows that are there, those that were proposed, and the ids of the
-    /// former.
+    /// Whether it reads the column of pairs at a position.
+    pub(crate) fn reads(&self, position: usize) -> bool {
+        self.is_read.get(position) == Some(&true)
+    }
+
+    /// Begins it for pairs, of which no row that is there comes twice: the columns of these, those
+    /// of the rows that were proposed, and the ids of the former.
     ///
     /// # Errors
     /// Those of planning it.
@@ -49,6 +58,6 @@ impl ConflictQuery {
         pairs: GivenRows,
     ) -> Result<ChangedRowStream> {
         let rows = self.query.start(planner, moment, pool, pairs)?;
-        Ok(ChangedRowStream::of_given(rows, self.columns.clone(), RepeatedIds::Refused))
+        Ok(ChangedRowStream::of_given(rows, self.columns.clone(), RepeatedIds::None))
     }
 }

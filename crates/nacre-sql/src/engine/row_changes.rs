@@ -154,7 +154,11 @@ impl OfferedChange {
             };
             let conflict = match statement {
                 ReturningStatement::Insert(insert) => {
-                    bind_conflict_rows(relations, settings, insert, GIVEN_ROWS, declared)?
+                    // Constraints look at whole rows, after the change.
+                    let table = relations.table(bound.relation.id);
+                    let has_checks = table.is_none_or(|one| !one.rules().checks.is_empty());
+                    let pairs = (GIVEN_ROWS, has_checks || !insert.returning.is_empty());
+                    bind_conflict_rows(relations, settings, insert, pairs, declared)?
                 }
                 ReturningStatement::Change(_) => None,
             };
@@ -221,8 +225,6 @@ pub(crate) enum RepeatedIds {
     None,
     /// Of several rows with one id the first counts.
     Skipped,
-    /// Several rows with one id are an error.
-    Refused,
 }
 
 /// The queries of a change over the rows that were found.
