@@ -132,18 +132,18 @@ impl Change {
     /// Has Nacre's own engine find the rows that are changed, if it can.
     #[must_use]
     pub(crate) fn offered(mut self, given: GivenStatement<'_>, pool: &Arc<EnginePool>) -> Self {
+        let is_of_literals = matches!(self.source, Source::Values { query: None, .. })
+            && self.returning.is_none()
+            && self.on_conflict.is_none();
+        if is_of_literals {
+            // They need no engine.
+            return self;
+        }
         let (Source::Found { offered, .. }
         | Source::Query { offered, .. }
         | Source::Values { offered, .. }
         | Source::Merged { offered, .. }) = &mut self.source;
         *offered = OfferedChange::of(given).map(|change| OfferedRows::new(change, pool));
-        if let Source::Values { query: None, offered, .. } = &mut self.source
-            && self.returning.is_none()
-            && self.on_conflict.is_none()
-        {
-            // Literals alone need no engine.
-            *offered = None;
-        }
         self
     }
 
