@@ -27,7 +27,7 @@ use super::pool::EnginePool;
 use super::relations::SnapshotRelations;
 use super::rows::QueryRows;
 use crate::cancellation::{cancelled, is_cancelled};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::explain::PlanningTimes;
 use crate::pg_catalog::table_number;
 use crate::pg_types::{ColumnOrigin, PgType};
@@ -332,6 +332,9 @@ pub(super) struct StatementCompilation<'a> {
     pub(super) scans: ScanSettings,
     /// Whether no other engine may run it.
     is_forced: bool,
+    /// Whether the statement changes rows: what it may not read is refused here, since the other
+    /// engine looks at some of its queries only if there are rows for them.
+    is_change: bool,
     sql: &'a str,
 }
 
@@ -343,8 +346,14 @@ impl<'a> StatementCompilation<'a> {
             settings: value_settings(planner),
             scans,
             is_forced: planner.settings().engine() == EngineChoice::Nacre,
+            is_change: false,
             sql,
         }
+    }
+
+    /// As [`Self::new`], of a statement that changes rows.
+    pub(super) fn of_change(planner: &'a Planner, moment: &'a Moment, sql: &'a str) -> Self {
+        Self { is_change: true, ..Self::new(planner, moment, sql) }
     }
 
     /// Calls `bind` for the types of parameters that are `declared`.
@@ -358,6 +367,12 @@ impl<'a> StatementCompilation<'a> {
             Err(error) => error,
         };
         let refused = self.relations.refused();
+        let is_denied = |error: &Error| error.kind() == ErrorKind::NotPermitted;
+        if let (true, Some(denied)) =
+            (self.is_change, refused.as_ref().filter(|one| is_denied(one)))
+        {
+            return Err(denied.clone().into());
+        }
         // Types of parameters may be guesses of the other engine: with none it counts.
         let is_wrong = || declared.is_empty() || bind(&[]).is_err_and(|error| !error.is_own_limit);
         if !self.is_forced && (is_limit_of_engine(&error, refused.is_some()) || !is_wrong()) {

@@ -112,7 +112,7 @@ impl OfferedChange {
     ) -> CompilationResult<CompiledChange> {
         let mut clock = PlanningClock::start();
         let mut planning = PlanningTimes { parse: self.parsing, ..PlanningTimes::default() };
-        let compilation = StatementCompilation::new(planner, moment, &self.sql);
+        let compilation = StatementCompilation::of_change(planner, moment, &self.sql);
         let (query, form) = match &self.statement {
             Statement::Merge(merge) => self.bind_merge(&compilation, merge, has_whole_rows)?,
             _ => self.bind_rows(&compilation, has_whole_rows)?,
