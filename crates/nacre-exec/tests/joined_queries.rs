@@ -477,3 +477,21 @@ fn joins_whose_right_side_depends_on_the_left_one_are_refused() {
         assert_eq!(error, "not supported: this correlated subquery", "{variant:?}");
     }
 }
+
+#[test]
+fn rows_are_compared_with_rows_of_queries() {
+    let (database, _) = TestDatabase::of_rows(20, 10, 5);
+    let count = |condition: &str| {
+        database.run_optimized(&format!("select count(*) from t where {condition}"))
+    };
+    let counts = |rows: &str| Ok(vec![vec![rows.to_owned()]]);
+    assert_eq!(count("(id, 1) = (select 7, 1)"), counts("1"));
+    assert_eq!(count("(id, 1) <> (select 7, 1)"), counts("19"));
+    assert_eq!(count("(id, 1) = (select 7, 1 where false)"), counts("0"));
+    assert_eq!(count("(id, 0) = (select max(u.id), 0 from t u where u.id <= t.id)"), counts("20"));
+    let several = "select (id, 1) = (select u.id, u.a from t u) from t";
+    let several = database.run_optimized(several).unwrap_err();
+    assert_eq!(several, "more than one row returned by a subquery used as an expression");
+    assert_eq!(count("(id, 1) = (select 1)").unwrap_err(), "subquery has too few columns");
+    assert_eq!(count("(id, 1) = (select 1, 2, 3)").unwrap_err(), "subquery has too many columns");
+}

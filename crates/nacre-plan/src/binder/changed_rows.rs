@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 use nacre_syntax::{
     ColumnTarget, DeleteStatement, ExpressionKind, ExpressionNode, FromItem, ObjectName,
-    QueryExpression, RelationName, RowCondition, SetAssignment, SqlName, TargetItem,
-    UpdateStatement, WithClause,
+    RelationName, RowCondition, SetAssignment, SqlName, TargetItem, UpdateStatement, WithClause,
 };
 use nacre_types::catalog::CastContext;
 use nacre_types::{SqlType, ValueSettings};
@@ -25,12 +24,11 @@ use super::returned_rows::other_values;
 use super::row_comparisons::row_items;
 use super::scope::{Scope, ScopeColumn};
 use super::subqueries::BoundQuery;
-use super::subquery_expressions::subquery;
 use super::{Binder, bind_sharing_queries};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
     ColumnSource, ComputedColumn, JoinVariant, OutputColumn, QueryColumn, QueryPlan,
-    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn, SubqueryForm,
+    RelationalOperator, ScalarExpression, ScalarKind, ScannedColumn,
 };
 use crate::definition::{RelationCatalog, RelationColumn, RelationDefinition};
 use crate::error::BindError;
@@ -387,7 +385,7 @@ impl Binder<'_> {
                     queries.push(root);
                     AssignedValues::OfQuery(outputs)
                 } else {
-                    self.bind_values_of_query(query, place, (root, outputs))?
+                    AssignedValues::OfQueries(self.bind_query_by_outputs(query, place)?)
                 }
             }
             _ => {
@@ -425,26 +423,6 @@ impl Binder<'_> {
             bound.push(BoundAssignment { position, value });
         }
         Ok(())
-    }
-
-    /// Binds a query once for each of its outputs.
-    fn bind_values_of_query<'a>(
-        &mut self,
-        query: &QueryExpression,
-        place: ExpressionPlace<'_>,
-        (root, outputs): BoundQuery,
-    ) -> Result<AssignedValues<'a>, BindError> {
-        if root.any_expression(&ScalarExpression::is_volatile) {
-            let what = "assignments of volatile queries that may fail to several columns";
-            return Err(BindError::not_supported(what, query.range));
-        }
-        let mut values = Vec::with_capacity(outputs.len());
-        for index in 0..outputs.len() {
-            let (root, outputs) = self.bind_inner_query(query, place)?;
-            let OutputColumn { column, sql_type, .. } = outputs[index];
-            values.push(subquery(SubqueryForm::Scalar(column), root, sql_type, query.range));
-        }
-        Ok(AssignedValues::OfQueries(values))
     }
 
     fn bind_assigned_value(

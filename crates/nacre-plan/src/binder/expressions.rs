@@ -321,8 +321,9 @@ impl Binder<'_> {
                 let symbol = self.symbol(operator)?;
                 return self.bind_row_comparison(symbol, [left, right], place, operator.range);
             }
-            if matches!(operand.kind, ExpressionKind::Subquery(_)) {
-                return Err(BindError::not_supported("rows and rows of queries", operator.range));
+            if let ExpressionKind::Subquery(query) = &operand.kind {
+                let symbol = self.symbol(operator)?;
+                return self.bind_row_beside_query(symbol, (left, query), place, operator.range);
             }
         }
         let mut left = self.bind(first, place)?;

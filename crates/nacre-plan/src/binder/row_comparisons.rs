@@ -8,8 +8,7 @@
 //! ```
 
 use nacre_functions::kernels::row_form;
-use nacre_syntax::SourceRange;
-use nacre_syntax::{ExpressionKind, ExpressionNode};
+use nacre_syntax::{ExpressionKind, ExpressionNode, QueryExpression, SourceRange};
 use nacre_types::SqlType;
 
 use super::Binder;
@@ -86,6 +85,31 @@ impl Binder<'_> {
         let function = row_form().ok_or_else(unknown)?;
         let kind = ScalarKind::Function { function, arguments };
         Ok(ScalarExpression::new(kind, SqlType::RECORD, range))
+    }
+
+    /// Compares a row with that of a query.
+    pub(super) fn bind_row_beside_query(
+        &mut self,
+        symbol: &str,
+        (row, query): (&[ExpressionNode], &QueryExpression),
+        place: ExpressionPlace<'_>,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        if !matches!(symbol, "=" | "<>") {
+            // Others compare a value twice.
+            return Err(BindError::not_supported("rows and rows of queries", range));
+        }
+        let values = self.bind_query_by_outputs(query, place)?;
+        if values.len() != row.len() {
+            let few_or_many = if values.len() < row.len() { "few" } else { "many" };
+            let message = format!("subquery has too {few_or_many} columns");
+            return Err(BindError::new("42601", message, query.range));
+        }
+        let mut pairs = Vec::with_capacity(row.len());
+        for (item, value) in row.iter().zip(values) {
+            pairs.push([self.bind(item, place)?, value]);
+        }
+        self.compare_rows(symbol, pairs, range)
     }
 
     /// Binds a comparison of two rows.

@@ -46,6 +46,29 @@ impl Binder<'_> {
         Ok(subquery(SubqueryForm::Scalar(output.column), root, output.sql_type, range))
     }
 
+    /// Binds a query of one row once for each of its outputs, which are values.
+    ///
+    /// # Errors
+    /// Those of the query; 0A000 if it is volatile.
+    pub(super) fn bind_query_by_outputs(
+        &mut self,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+    ) -> Result<Vec<ScalarExpression>, BindError> {
+        let (root, outputs) = self.bind_inner_query(query, place)?;
+        if root.any_expression(&ScalarExpression::is_volatile) {
+            let what = "rows of volatile queries as values";
+            return Err(BindError::not_supported(what, query.range));
+        }
+        let mut values = Vec::with_capacity(outputs.len());
+        for index in 0..outputs.len() {
+            let (root, outputs) = self.bind_inner_query(query, place)?;
+            let OutputColumn { column, sql_type, .. } = outputs[index];
+            values.push(subquery(SubqueryForm::Scalar(column), root, sql_type, query.range));
+        }
+        Ok(values)
+    }
+
     /// Binds `operand IN (query)`; the operand may be a row.
     pub(super) fn bind_in_query(
         &mut self,
