@@ -1,6 +1,6 @@
 """Random statements that change rows answer what they answer in PostgreSQL 15, and leave the same.
 
-usage: random_changes.py PROGRAMS SECONDS [SEED]
+usage: random_changes.py PROGRAMS SECONDS [SEED [ROUNDS]]
 
 PROGRAMS is the directory of PostgreSQL's programs; its server listens on a socket in a directory of
 its own and is run by `nobody` where this script is root. Nacre is the server that PG* names. Rounds
@@ -21,6 +21,7 @@ import time
 
 PROGRAMS, SECONDS = sys.argv[1], float(sys.argv[2])
 SEED = int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(1 << 30)
+ROUNDS = int(sys.argv[4]) if len(sys.argv) > 4 else sys.maxsize
 STATEMENTS = 120
 
 TABLE = {
@@ -344,7 +345,7 @@ def main():
     end, seed = time.monotonic() + SECONDS, SEED
     with Reference() as reference:
         theirs_at = {"PGHOST": reference.path, "PGUSER": "nacre", "PGDATABASE": "postgres"}
-        while time.monotonic() < end:
+        while time.monotonic() < end and seed < SEED + ROUNDS:
             statements, script = Statements(seed).round()
             theirs, ours = answers(script, theirs_at), answers(script, {})
             for number in range(STATEMENTS + 1):
