@@ -6,6 +6,7 @@
 //! Nacre's own engine ([`crate::engine`]) or are planned by DataFusion over our scans; everything
 //! else is refused, never half done.
 
+mod changes;
 mod queries;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::DataFusionError;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::sql::parser::{ExplainStatement, Statement as ParsedStatement};
+use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{ObjectType, Statement as SqlStatement};
 use nacre_store::{SEQUENCES_TABLE, Store, Value};
 
@@ -25,7 +26,6 @@ use crate::checkpoint::checkpoint;
 use crate::copy::{ClientCopy, CopyStatement, copy_from, copy_to, parse_copy};
 use crate::cursors::{CursorStatement, Declaration, Fetched, KeptRows};
 use crate::database::Database;
-use crate::dml::Answer;
 use crate::engine::{EnginePool, GivenStatement};
 use crate::error::{Error, ErrorKind, Result};
 use crate::housekeeping::{Discarded, Housekeeping, analyze_tables, check_places, not_owned};
@@ -630,7 +630,7 @@ impl Session {
         let inner = match statement {
             ParsedStatement::Statement(inner) => inner,
             ParsedStatement::Explain(explain) if dml::explains(&explain) => {
-                return self.explain(turn, explain, given, io).await;
+                return self.explain_change(turn, explain, given, io).await;
             }
             other => {
                 turn.require_sound()?;
@@ -767,49 +767,6 @@ impl Session {
         let progress = io.progress.unwrap_or_default();
         let tag = table_as.run(&store, &planner, &mut turn, progress).await?;
         finish(turn, tag)
-    }
-
-    /// Runs a statement that changes rows.
-    async fn change(
-        &self,
-        mut turn: Turn,
-        statement: SqlStatement,
-        given: GivenStatement<'_>,
-        io: StatementIo,
-    ) -> Result<Outcome> {
-        let moment = turn.moment(true)?;
-        let change = dml::change_of(&self.store.at(moment.snapshot()), statement)?;
-        let change = change.offered(given, &self.engine);
-        let progress = io.progress.unwrap_or_default();
-        let Answer { tag, rows } = change.run(&self.planner, &mut turn, progress).await?;
-        match rows {
-            None => finish(turn, tag),
-            Some(stream) => {
-                turn.done(false);
-                Ok(Outcome::Rows { schema: stream.schema(), stream, tag: Some(tag) })
-            }
-        }
-    }
-
-    /// Runs EXPLAIN of a statement that changes rows.
-    async fn explain(
-        &self,
-        mut turn: Turn,
-        explain: ExplainStatement,
-        given: GivenStatement<'_>,
-        io: StatementIo,
-    ) -> Result<Outcome> {
-        turn.require_sound()?;
-        if explain.options.analyze {
-            turn.require_writable("EXPLAIN ANALYZE")?;
-        }
-        let progress = io.progress.unwrap_or_default();
-        let (store, planner, pool) = (&self.store, &self.planner, &self.engine);
-        let explained = dml::explain(store, planner, &mut turn, explain, given, pool, progress);
-        let stream = explained.await?;
-        turn.done(false);
-        let tag = Some(explain::TAG.to_owned());
-        Ok(Outcome::Rows { schema: stream.schema(), stream, tag })
     }
 
     /// Opens a transaction block, unless one is open, for statements that a client sent together:

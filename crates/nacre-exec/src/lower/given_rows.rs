@@ -1,10 +1,10 @@
-//! Relations whose rows a statement has at hand: those that it changes, and what they were found
-//! with.
+//! Relations whose rows are in memory when a query is planned: rows that a statement changes, with
+//! the values of other tables that they were joined to.
 
 use std::sync::Arc;
 
 use nacre_column::ColumnType;
-use nacre_plan::algebra::{ColumnId, ConstantValue, ScalarExpression, ScalarKind, ScannedColumn};
+use nacre_plan::algebra::{ColumnId, ScalarExpression, ScannedColumn};
 use nacre_plan::definition::RelationDefinition;
 use nacre_store::ValueRef;
 use nacre_types::{SqlType, SqlValue};
@@ -109,8 +109,7 @@ fn lower_given_column(
     sql_type: SqlType,
 ) -> LoweringResult<(ConstantColumn, ValueForm)> {
     let constant = |value: SqlValue| {
-        let kind = ScalarKind::Constant(ConstantValue(value));
-        let expression = ScalarExpression::new(kind, sql_type, Default::default());
+        let expression = ScalarExpression::constant(value, sql_type, Default::default());
         let (value, form) = constant_value(&expression)?;
         if !matches!(form, ValueForm::Numeric { .. }) {
             return Ok((value, form));

@@ -214,6 +214,11 @@ impl ScalarExpression {
         Self { kind, sql_type, range }
     }
 
+    /// Makes a constant.
+    pub fn constant(value: SqlValue, sql_type: SqlType, range: SourceRange) -> Self {
+        Self::new(ScalarKind::Constant(ConstantValue(value)), sql_type, range)
+    }
+
     /// Returns the expressions that this one is made of, in the order in which they are written.
     pub fn children(&self) -> impl Iterator<Item = &Self> {
         // Passes ask for them at each node: the kinds that are there most need no list.

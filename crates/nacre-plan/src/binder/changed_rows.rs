@@ -109,7 +109,7 @@ pub(super) struct BoundChange {
 enum AssignedValues<'a> {
     Written(&'a [ExpressionNode]),
     OfQuery(Vec<OutputColumn>),
-    /// A query each, since it may fail: only what is a value is computed where it is asked for.
+    /// One query a column: a query that may fail is computed as a value, for the rows that need it.
     OfQueries(Vec<ScalarExpression>),
 }
 
@@ -385,7 +385,8 @@ impl Binder<'_> {
                     queries.push(root);
                     AssignedValues::OfQuery(outputs)
                 } else {
-                    AssignedValues::OfQueries(self.bind_query_by_outputs(query, place)?)
+                    let values = self.bind_other_outputs(query, place, (root, outputs))?;
+                    AssignedValues::OfQueries(values)
                 }
             }
             _ => {

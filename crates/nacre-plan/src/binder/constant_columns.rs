@@ -8,9 +8,7 @@ use nacre_types::SqlValue;
 
 use super::Binder;
 use super::scope::Scope;
-use crate::algebra::{
-    ColumnId, ConstantValue, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind,
-};
+use crate::algebra::{ColumnId, JoinVariant, RelationalOperator, ScalarExpression, ScalarKind};
 use crate::folding::{ConstantColumns, constant_columns, decide_nulls, fold_expression};
 
 impl Binder<'_> {
@@ -113,9 +111,9 @@ impl Binder<'_> {
         if !is_false || columns.is_empty() || columns.len() < values.len() {
             return;
         }
-        let null = ScalarKind::Constant(ConstantValue(SqlValue::Null));
-        let of_nulls =
-            |value: &ScalarExpression| ScalarExpression { kind: null.clone(), ..value.clone() };
+        let of_nulls = |value: &ScalarExpression| {
+            ScalarExpression::constant(SqlValue::Null, value.sql_type, value.range)
+        };
         let rows = vec![values.into_iter().map(of_nulls).collect()];
         **input = RelationalOperator::Values { columns, rows };
     }

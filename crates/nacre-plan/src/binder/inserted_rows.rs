@@ -23,12 +23,11 @@ use super::select::BoundTarget;
 use super::set_operations::SetOperand;
 use super::subqueries::BoundQuery;
 use super::subquery_joins::has_subquery;
-use super::values::{RowNeed, plain_core};
+use super::values::{RowNeed, plain_core, sorted_by_number};
 use super::{Binder, bind_sharing_queries};
 use crate::algebra::conjuncts::with_computed;
 use crate::algebra::{
-    BoundSortKey, ColumnId, ComputedColumn, ConstantValue, OutputColumn, RelationalOperator,
-    ScalarExpression, ScalarKind,
+    ColumnId, ComputedColumn, OutputColumn, RelationalOperator, ScalarExpression,
 };
 use crate::definition::{RelationCatalog, RelationColumn, RelationDefinition};
 use crate::error::BindError;
@@ -227,12 +226,9 @@ impl Binder<'_> {
         let number = self.add_query_column("number", SqlType::BIGINT, range)?;
         columns.push(number);
         for (number, row) in (0_i64..).zip(&mut rows) {
-            row.push(constant(SqlValue::BigInt(number), SqlType::BIGINT, range));
+            row.push(ScalarExpression::constant(SqlValue::BigInt(number), SqlType::BIGINT, range));
         }
-        let input = Box::new(RelationalOperator::Values { columns, rows });
-        let value = ScalarExpression::new(ScalarKind::Column(number), SqlType::BIGINT, range);
-        let key = BoundSortKey { value, is_descending: false, nulls_first: false };
-        Ok(RelationalOperator::Sort { input, keys: vec![key] })
+        Ok(sorted_by_number(RelationalOperator::Values { columns, rows }, number, range))
     }
 }
 
@@ -249,19 +245,15 @@ impl WrittenOutput {
     fn value(self, row: &[Option<ScalarExpression>], range: SourceRange) -> ScalarExpression {
         match self {
             Self::Values(place, sql_type) => {
-                let null = || constant(SqlValue::Null, sql_type, range);
+                let null = || ScalarExpression::constant(SqlValue::Null, sql_type, range);
                 row[place].clone().unwrap_or_else(null)
             }
             Self::Defaults(place) => {
                 let is_default = SqlValue::Boolean(row[place].is_none());
-                constant(is_default, SqlType::BOOLEAN, range)
+                ScalarExpression::constant(is_default, SqlType::BOOLEAN, range)
             }
         }
     }
-}
-
-fn constant(value: SqlValue, sql_type: SqlType, range: SourceRange) -> ScalarExpression {
-    ScalarExpression::new(ScalarKind::Constant(ConstantValue(value)), sql_type, range)
 }
 
 /// Returns the query for one row of defaults.

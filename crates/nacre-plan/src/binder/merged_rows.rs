@@ -29,10 +29,10 @@ use super::scope::{Scope, ScopeTable};
 use super::subqueries::BoundQuery;
 use super::subquery_joins::has_subquery;
 use super::{Binder, bind_sharing_queries};
-use crate::algebra::conjuncts::with_computed;
+use crate::algebra::conjuncts::{split_conjunction, with_computed};
 use crate::algebra::{
-    CaseArm, ComputedColumn, ConstantValue, JoinVariant, OutputColumn, QueryPlan,
-    RelationalOperator, ScalarExpression, ScalarKind,
+    CaseArm, ComputedColumn, JoinVariant, OutputColumn, QueryPlan, RelationalOperator,
+    ScalarExpression, ScalarKind,
 };
 use crate::definition::{RelationCatalog, RelationDefinition};
 use crate::error::BindError;
@@ -205,8 +205,7 @@ impl Binder<'_> {
             }
             condition => join(variant, from, target, condition),
         };
-        let chosen = ScalarKind::Constant(ConstantValue(SqlValue::Null));
-        let chosen = ScalarExpression::new(chosen, SqlType::INTEGER, merge.range);
+        let chosen = ScalarExpression::constant(SqlValue::Null, SqlType::INTEGER, merge.range);
         Ok((root, MergedPairs { relation, own, both, source, chosen }, id))
     }
 
@@ -237,7 +236,7 @@ impl Binder<'_> {
                 let scope = if *is_matched { &pairs.both } else { &pairs.source };
                 let place = ExpressionPlace::new(scope, "MERGE WHEN conditions");
                 let condition = self.bind(condition, place)?;
-                let condition = self.coerce_to_boolean(condition, "WHEN")?;
+                let condition = ending_condition(self.coerce_to_boolean(condition, "WHEN")?);
                 test = boolean(ScalarKind::And(vec![test, condition]));
             }
             arms.push(CaseArm { condition: test, result: integer(number, *range) });
@@ -324,8 +323,7 @@ impl Binder<'_> {
             return Ok(());
         }
         let (sql_type, range) = (value.sql_type, value.range);
-        let null = ScalarKind::Constant(ConstantValue(SqlValue::Null));
-        let null = ScalarExpression::new(null, sql_type, range);
+        let null = ScalarExpression::constant(SqlValue::Null, sql_type, range);
         let result = std::mem::replace(value, null);
         let operands = vec![chosen.clone(), integer(number, range)];
         let condition = self.apply_operator("=", operands, range)?;
@@ -345,6 +343,23 @@ impl MergedOutput {
 }
 
 fn integer(value: i32, range: SourceRange) -> ScalarExpression {
-    let kind = ScalarKind::Constant(ConstantValue(SqlValue::Integer(value)));
-    ScalarExpression::new(kind, SqlType::INTEGER, range)
+    ScalarExpression::constant(SqlValue::Integer(value), SqlType::INTEGER, range)
+}
+
+/// Makes a condition that ends at the first part that is not true: those behind a null may fail.
+fn ending_condition(condition: ScalarExpression) -> ScalarExpression {
+    let range = condition.range;
+    let mut parts = Vec::new();
+    split_conjunction(condition, &mut parts);
+    let last = parts.pop().unwrap_or_else(|| {
+        ScalarExpression::constant(SqlValue::Boolean(true), SqlType::BOOLEAN, range)
+    });
+    parts.into_iter().rev().fold(last, |result, condition| {
+        let kind = if never_fails(&result) && !has_subquery(&result) {
+            ScalarKind::And(vec![condition, result])
+        } else {
+            ScalarKind::Case { arms: vec![CaseArm { condition, result }], otherwise: None }
+        };
+        ScalarExpression::new(kind, SqlType::BOOLEAN, range)
+    })
 }

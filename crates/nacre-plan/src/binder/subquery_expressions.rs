@@ -55,14 +55,30 @@ impl Binder<'_> {
         query: &QueryExpression,
         place: ExpressionPlace<'_>,
     ) -> Result<Vec<ScalarExpression>, BindError> {
-        let (root, outputs) = self.bind_inner_query(query, place)?;
-        if root.any_expression(&ScalarExpression::is_volatile) {
+        let first = self.bind_inner_query(query, place)?;
+        self.bind_other_outputs(query, place, first)
+    }
+
+    /// As [`Self::bind_query_by_outputs`], of a query that was bound for the first of them.
+    pub(super) fn bind_other_outputs(
+        &mut self,
+        query: &QueryExpression,
+        place: ExpressionPlace<'_>,
+        first: BoundQuery,
+    ) -> Result<Vec<ScalarExpression>, BindError> {
+        let (count, mut first) = (first.1.len(), Some(first));
+        let is_volatile =
+            |(root, _): &BoundQuery| root.any_expression(&ScalarExpression::is_volatile);
+        if first.as_ref().is_some_and(is_volatile) {
             let what = "rows of volatile queries as values";
             return Err(BindError::not_supported(what, query.range));
         }
-        let mut values = Vec::with_capacity(outputs.len());
-        for index in 0..outputs.len() {
-            let (root, outputs) = self.bind_inner_query(query, place)?;
+        let mut values = Vec::with_capacity(count);
+        for index in 0..count {
+            let (root, outputs) = match first.take() {
+                Some(first) => first,
+                None => self.bind_inner_query(query, place)?,
+            };
             let OutputColumn { column, sql_type, .. } = outputs[index];
             values.push(subquery(SubqueryForm::Scalar(column), root, sql_type, query.range));
         }

@@ -46,8 +46,8 @@ use crate::algebra::conjuncts::{
 };
 use crate::algebra::{
     AggregateColumn, BoundAggregate, BoundSubquery, CaseArm, ColumnId, ColumnSource, CommonForm,
-    CommonQuery, ComputedColumn, ConstantValue, JoinVariant, OnceReference, QueryColumn,
-    RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
+    CommonQuery, ComputedColumn, JoinVariant, OnceReference, QueryColumn, RelationalOperator,
+    ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 use crate::error::BindError;
 use crate::properties::{
@@ -740,8 +740,7 @@ pub(super) fn unordered(root: RelationalOperator) -> RelationalOperator {
 
 /// Returns a boolean constant.
 pub(super) fn constant(value: SqlValue, range: SourceRange) -> ScalarExpression {
-    let kind = ScalarKind::Constant(ConstantValue(value));
-    ScalarExpression::new(kind, SqlType::BOOLEAN, range)
+    ScalarExpression::constant(value, SqlType::BOOLEAN, range)
 }
 
 fn column_of(column: ColumnId, range: SourceRange) -> ScalarExpression {

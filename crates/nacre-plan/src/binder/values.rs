@@ -35,7 +35,7 @@ const JOINED_ROWS_MAX: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowNeed {
     All,
-    /// Perhaps not all, so that one that is not may not fail.
+    /// Rows that are left out may not fail.
     Some,
 }
 
@@ -133,10 +133,8 @@ impl Binder<'_> {
         }
         let number = self.add_query_column("number", SqlType::BIGINT, range)?;
         columns.push(number);
-        let input = Box::new(RelationalOperator::SetOperation { variant, columns, inputs });
-        let value = ScalarExpression::new(ScalarKind::Column(number), SqlType::BIGINT, range);
-        let key = BoundSortKey { value, is_descending: false, nulls_first: false };
-        Ok(RelationalOperator::Sort { input, keys: vec![key] })
+        let rows = RelationalOperator::SetOperation { variant, columns, inputs };
+        Ok(sorted_by_number(rows, number, range))
     }
 
     /// Binds `TABLE name`, which is `SELECT * FROM name`.
@@ -197,6 +195,17 @@ impl Binder<'_> {
         let (name, source) = (name.into(), ColumnSource::Computed);
         Ok(self.columns.add(QueryColumn { name, sql_type, is_nullable: true, source }))
     }
+}
+
+/// Sorts rows by the column with their numbers.
+pub(super) fn sorted_by_number(
+    rows: RelationalOperator,
+    number: ColumnId,
+    range: SourceRange,
+) -> RelationalOperator {
+    let value = ScalarExpression::new(ScalarKind::Column(number), SqlType::BIGINT, range);
+    let key = BoundSortKey { value, is_descending: false, nulls_first: false };
+    RelationalOperator::Sort { input: Box::new(rows), keys: vec![key] }
 }
 
 /// Whether an expression has a part that only a SELECT can collect.
