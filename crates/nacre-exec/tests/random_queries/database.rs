@@ -341,6 +341,7 @@ fn definition(index: usize, table: &RandomTable) -> RelationDefinition {
         name: table.name.to_owned(),
         columns: columns.collect(),
         primary_key: if table.has_key { vec![0] } else { Vec::new() },
+        table_oid: None,
     }
 }
 

@@ -48,6 +48,7 @@ impl TestDatabase {
                 name: schema.name.clone(),
                 columns: columns.collect(),
                 primary_key: Vec::new(),
+                table_oid: None,
             };
             (Arc::clone(table), Arc::new(definition))
         };
