@@ -27,6 +27,7 @@ mod fields;
 mod floats;
 mod integers;
 mod intervals;
+mod json_texts;
 mod letters;
 mod md5;
 mod number_digits;
@@ -39,8 +40,10 @@ mod quoting;
 mod registry;
 mod regular;
 mod session_facts;
+mod set_kernels;
 mod similar;
 mod sizes;
+mod system_functions;
 mod template;
 mod text_parts;
 mod texts;
@@ -52,11 +55,15 @@ use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 
 pub use comparisons::{compare_values, extreme_of};
 pub use expression_forms::{
-    array_form, quantified_form, row_form, slice_form, subscript_form, variadic_form,
+    array_form, field_form, quantified_form, row_form, slice_form, subscript_form, variadic_form,
 };
 pub use fallibility::{call_fallibility, cast_never_fails, has_text};
 pub use registry::{all_kernels, scalar_kernel};
 pub use regular::regular_matches;
+pub use set_kernels::{SetKernel, set_kernel};
+pub use system_functions::is_system_function;
+
+pub(crate) use json_texts::{append_json, append_json_key};
 
 /// What a call knows beside its values.
 #[derive(Clone, Copy, Debug)]

@@ -11,6 +11,8 @@
 mod best_candidate;
 mod function_call;
 mod operator_call;
+mod row_columns;
 
 pub use function_call::{CallSignature, FunctionCallError, ResolvedFunction, resolve_function};
 pub use operator_call::{OperatorCallError, ResolvedOperator, resolve_operator};
+pub use row_columns::{RowColumn, row_columns};

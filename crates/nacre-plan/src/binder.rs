@@ -61,9 +61,10 @@ mod views;
 mod window_frames;
 mod windows;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
+use nacre_functions::resolution::RowColumn;
 use nacre_syntax::{QueryExpression, SourceRange};
 use nacre_types::{SqlType, ValueSettings};
 
@@ -152,6 +153,8 @@ pub(crate) struct Binder<'a> {
     folded_names: Vec<(SourceRange, ColumnId)>,
     /// Columns that names have meant, in the order of the text.
     named_columns: Vec<ColumnId>,
+    /// The fields of columns whose values are rows.
+    row_columns: HashMap<ColumnId, Vec<RowColumn>>,
     /// Windows of the present SELECT: those of its WINDOW clause, then those of calls.
     windows: Vec<WrittenWindow>,
 }
@@ -247,6 +250,7 @@ fn bind_sharing<T>(
         unmerged_columns: HashSet::new(),
         folded_names: Vec::new(),
         named_columns: Vec::new(),
+        row_columns: HashMap::new(),
         windows: Vec::new(),
     };
     let bound = bind(&mut binder);

@@ -52,12 +52,19 @@ pub struct RelationDefinition {
     pub columns: Vec<RelationColumn>,
     /// Positions of the columns of the primary key; empty without one.
     pub primary_key: Vec<usize>,
+    /// What its rows have as `tableoid`; `None` if they have no such column.
+    pub table_oid: Option<u32>,
 }
 
 impl RelationDefinition {
     /// Returns the position, behind all columns, at which a scan has the ids of rows.
     pub fn row_id_position(&self) -> usize {
         self.columns.len()
+    }
+
+    /// Returns the position, behind that, at which a scan has `tableoid`.
+    pub fn table_oid_position(&self) -> usize {
+        self.columns.len() + 1
     }
 }
 

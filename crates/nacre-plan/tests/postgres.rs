@@ -67,6 +67,7 @@ impl TestCatalog {
                 name: (*name).to_owned(),
                 columns: columns.collect(),
                 primary_key: vec![0],
+                table_oid: None,
             })
         };
         Self((0..).zip(&TABLES).map(relation).collect())

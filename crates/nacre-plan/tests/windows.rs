@@ -27,6 +27,7 @@ impl RelationCatalog for TestCatalog {
                 name: name.to_owned(),
                 columns: ["a", "b", "c"].map(column).to_vec(),
                 primary_key: Vec::new(),
+                table_oid: None,
             })
         })
     }

@@ -126,6 +126,30 @@ value_errors! {
     CannotCoerce, cannot_coerce, "42846";
     /// A type does not exist.
     UndefinedObject, undefined_object, "42704";
+    /// A relation does not exist.
+    UndefinedRelation, undefined_relation, "42P01";
+    /// An object is of another kind than what is done with it.
+    WrongObjectType, wrong_object_type, "42809";
+    /// A sequence has no further value.
+    SequenceEnd, sequence_end, "2200H";
+    /// A column does not exist.
+    UndefinedColumn, undefined_column, "42703";
+    /// A schema does not exist.
+    UndefinedSchema, undefined_schema, "3F000";
+    /// A database does not exist.
+    UndefinedDatabase, undefined_database, "3D000";
+    /// A text that has to be a name is none.
+    InvalidName, invalid_name, "42602";
+    /// A role may not do something.
+    NotPermitted, not_permitted, "42501";
+    /// A setting cannot be changed now.
+    FixedSetting, fixed_setting, "55P02";
+    /// A statement is not allowed within this transaction.
+    ActiveTransaction, active_transaction, "25001";
+    /// A transaction only reads.
+    ReadOnly, read_only, "25006";
+    /// An object is not in the state that is asked for.
+    ObjectState, object_state, "55000";
     /// A name or a type's text is malformed.
     SyntaxError, syntax_error, "42601";
     /// A limit of the implementation is passed.

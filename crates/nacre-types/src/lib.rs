@@ -52,5 +52,6 @@ pub use types::type_name::{
     resolve_type_name,
 };
 pub use value::{
-    ARRAY_DIMENSIONS_MAX, ArrayDimension, SqlArray, SqlRecord, SqlValue, ValueSettings,
+    ARRAY_DIMENSIONS_MAX, ArrayDimension, SqlArray, SqlRecord, SqlValue, SystemCall, SystemCatalog,
+    ValueSettings,
 };

@@ -17,6 +17,7 @@ mod receive;
 mod record;
 mod send;
 mod settings;
+mod system;
 
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ use crate::scalar::bits::BitString;
 pub use array::{ARRAY_DIMENSIONS_MAX, ArrayDimension, SqlArray};
 pub use record::SqlRecord;
 pub use settings::ValueSettings;
+pub use system::{SystemCall, SystemCatalog};
 
 pub(crate) use input::{apply_modifier, is_not_supported};
 

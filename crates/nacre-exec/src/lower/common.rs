@@ -73,8 +73,8 @@ impl StoredRelations for CommonRelations<'_> {
         self.stored.stored_relation(relation)
     }
 
-    fn given_rows(&self, relation: RelationId) -> Option<Arc<GivenRows>> {
-        self.stored.given_rows(relation)
+    fn given_rows(&self, relation: RelationId, positions: &[usize]) -> Option<Arc<GivenRows>> {
+        self.stored.given_rows(relation, positions)
     }
 
     fn restricts_scans(&self) -> bool {

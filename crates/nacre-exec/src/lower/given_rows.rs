@@ -47,6 +47,10 @@ impl GivenRows {
     pub fn new(count: usize, columns: Vec<GivenColumn>) -> Self {
         Self { count, columns }
     }
+
+    pub fn row_count(&self) -> usize {
+        self.count
+    }
 }
 
 impl StoredColumnValues {
@@ -86,6 +90,14 @@ pub(super) fn lower_given_rows(
     let (mut constants, mut places) = (Vec::new(), ColumnPlaces::default());
     for ScannedColumn { position, column } in scanned {
         if !needed.contains(column) {
+            continue;
+        }
+        if let (true, Some(oid)) = (*position == relation.table_oid_position(), relation.table_oid)
+        {
+            let values = GivenColumn::Values(vec![SqlValue::Oid(oid); given.count]);
+            let (constant, form) = lower_given_column(&values, SqlType::OID)?;
+            places.add(*column, ColumnPlace { index: constants.len(), form });
+            constants.push(constant);
             continue;
         }
         let definition = relation.columns.get(*position).zip(given.columns.get(*position));

@@ -61,9 +61,11 @@ pub(super) fn lower_scan(
     needed: &[ColumnId],
     conjuncts: &[&ScalarExpression],
 ) -> LoweringResult<LoweredRelation> {
-    if let Some(given) = relations.given_rows(relation.id) {
-        let mut wanted = needed.to_vec();
-        conjuncts.iter().for_each(|conjunct| collect_columns(conjunct, &mut wanted));
+    let mut wanted = needed.to_vec();
+    conjuncts.iter().for_each(|conjunct| collect_columns(conjunct, &mut wanted));
+    let is_wanted = |one: &&ScannedColumn| wanted.contains(&one.column);
+    let positions: Vec<usize> = scanned.iter().filter(is_wanted).map(|one| one.position).collect();
+    if let Some(given) = relations.given_rows(relation.id, &positions) {
         let rows = lower_given_rows(&given, relation, scanned, &wanted)?;
         return if conjuncts.is_empty() { Ok(rows) } else { filter(rows, conjuncts) };
     }
@@ -71,9 +73,7 @@ pub(super) fn lower_scan(
     let stored = relations.stored_relation(relation.id).ok_or_else(|| {
         LoweringError::not_supported(format!("relation {name}, which is no table"))
     })?;
-    let mut read = needed.to_vec();
-    conjuncts.iter().for_each(|conjunct| collect_columns(conjunct, &mut read));
-    let places = stored_places(&stored, relation, scanned, &read, needed)?;
+    let places = stored_places(&stored, relation, scanned, &wanted, needed)?;
     let conditions = ScannedConditions::of(conjuncts, &places, relations.restricts_scans())?;
     let ScannedConditions { predicates, mut decided, filters } = conditions;
     let row_id = scanned.iter().find(|one| one.position == relation.row_id_position());

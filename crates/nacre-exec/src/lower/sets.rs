@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use nacre_functions::catalog::{find_function, functions_named};
-use nacre_functions::kernels::regular_matches;
+use nacre_functions::kernels::{KernelContext, SetKernel, regular_matches, set_kernel};
 use nacre_plan::algebra::{ColumnId, RelationalOperator, SetFunctionColumn};
 use nacre_types::catalog::TypeOid;
-use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueError};
+use nacre_types::{ExactNumeric, SqlType, SqlValue, ValueError, ValueSettings};
 
 use super::columns::{ColumnPlace, LoweredRelation, collect_columns};
 use super::error::{LoweringError, LoweringResult};
@@ -17,6 +17,7 @@ use super::relations::{guarded_column, lower_relation};
 use super::row_call::RowCall;
 use super::row_expression::RowExpression;
 use super::row_nodes::{bounds_of_type, form_of_rows, physical_value};
+use super::session::session_settings;
 use super::stored::StoredRelations;
 use crate::error::{ExecError, ExecResult};
 use crate::plan::{ExpandNode, PlanNode, SetColumn, SetValues};
@@ -40,6 +41,27 @@ enum SetMeaning {
     Parts(RowCall),
     /// Groups of each match of a regular expression.
     Matches,
+    /// Made at once.
+    Kernel(SetCall),
+}
+
+/// A function of sets whose kernel is called.
+struct SetCall {
+    kernel: SetKernel,
+    argument_types: Vec<SqlType>,
+    result_type: SqlType,
+    settings: Arc<ValueSettings>,
+}
+
+impl SetCall {
+    fn apply(&self, values: &[SqlValue]) -> Result<Vec<SqlValue>, ValueError> {
+        let context = KernelContext {
+            argument_types: &self.argument_types,
+            result_type: self.result_type,
+            settings: &self.settings,
+        };
+        (self.kernel)(values, &context)
+    }
 }
 
 /// Lowers sets for each row of an input, of whose columns `needed` are wanted.
@@ -114,7 +136,10 @@ fn lower_set(
             SetMeaning::Integers => types.len() > 2,
             SetMeaning::Elements => false,
             SetMeaning::Parts(ref call) => call.may_fail(),
-            SetMeaning::Numerics | SetMeaning::Moments(_) | SetMeaning::Matches => true,
+            SetMeaning::Numerics
+            | SetMeaning::Moments(_)
+            | SetMeaning::Matches
+            | SetMeaning::Kernel(_) => true,
         };
     let is_volatile = compiled.iter().any(RowExpression::is_volatile);
     let (meaning, result) = (Arc::new(meaning), *result);
@@ -134,6 +159,11 @@ fn meaning_of(function: &SetFunctionColumn, types: &[SqlType]) -> Option<SetMean
         let constants = vec![None; types.len()];
         RowCall::of_function(find_function(oid)?, types, result, &constants)
     };
+    if let Some(kernel) = set_kernel(function.function) {
+        let (argument_types, result_type) = (types.to_vec(), function.result);
+        let settings = session_settings();
+        return Some(SetMeaning::Kernel(SetCall { kernel, argument_types, result_type, settings }));
+    }
     match (function.function.name, function.result.oid()) {
         ("generate_series", TypeOid::INT4 | TypeOid::INT8) => Some(SetMeaning::Integers),
         ("generate_series", TypeOid::NUMERIC) => Some(SetMeaning::Numerics),
@@ -167,6 +197,7 @@ fn set_values(
     match &**meaning {
         SetMeaning::Parts(call) => Ok(elements(call.apply(&values)?)),
         _ if is_null => Ok(Box::new(std::iter::empty())),
+        SetMeaning::Kernel(call) => Ok(Box::new(call.apply(&values)?.into_iter().map(Ok))),
         SetMeaning::Matches => Ok(Box::new(regular_matches(&values)?.into_iter().map(Ok))),
         SetMeaning::Elements => Ok(elements(values.into_iter().next().unwrap_or(SqlValue::Null))),
         SetMeaning::Integers => integers(&values),

@@ -15,8 +15,9 @@ pub trait StoredRelations {
     /// stored, such as a view.
     fn stored_relation(&self, relation: RelationId) -> Option<StoredRelation>;
 
-    /// Returns the rows of a relation that a statement has at hand.
-    fn given_rows(&self, _relation: RelationId) -> Option<Arc<GivenRows>> {
+    /// Returns the rows of a relation that a statement has at hand; of its columns those at
+    /// `positions` will be read.
+    fn given_rows(&self, _relation: RelationId, _positions: &[usize]) -> Option<Arc<GivenRows>> {
         None
     }
 

@@ -23,7 +23,6 @@
 //! interval '1 mon'   key of 30 days, months 1        interval '30 days'   the same key, days 30
 //! ```
 
-use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlArray, SqlType, SqlValue, TypeKind, ValueError};
 
 use super::exact::{encode_exact, exact_key};
@@ -53,9 +52,11 @@ pub(crate) fn is_packed_type(sql_type: SqlType) -> bool {
         | TypeKind::Varbit(_)
         | TypeKind::Name
         | TypeKind::Char
+        | TypeKind::Oid(_)
+        | TypeKind::TransactionId(_)
+        | TypeKind::CatalogText(_)
         // The binder makes rows of types that have keys.
         | TypeKind::Record => true,
-        TypeKind::Oid(oid) => matches!(oid, TypeOid::OID | TypeOid::REGTYPE),
         TypeKind::Array(element) => is_element_type(element),
         _ => false,
     }

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 
 use nacre_types::catalog::{OidIndex, TypeOid};
 
+use super::information_functions::information_functions;
+
 /// The rows, ordered by OID; the first line names the columns.
 const TABLE: &str = include_str!("pg_proc.tsv");
 
@@ -148,13 +150,15 @@ pub fn all_functions() -> &'static [FunctionEntry] {
 
 /// Returns the function with that OID.
 pub fn find_function(oid: u32) -> Option<&'static FunctionEntry> {
-    FUNCTIONS.by_oid.find(oid).and_then(|index| FUNCTIONS.entries.get(index))
+    let found = FUNCTIONS.by_oid.find(oid).and_then(|index| FUNCTIONS.entries.get(index));
+    found.or_else(|| information_functions().iter().find(|entry| entry.oid == oid))
 }
 
-/// Returns the functions of that name, ordered by OID.
-pub fn functions_named(name: &str) -> impl Iterator<Item = &'static FunctionEntry> + use<> {
+/// Returns the functions of that name, ordered by OID; those of `information_schema` last.
+pub fn functions_named(name: &str) -> impl Iterator<Item = &'static FunctionEntry> {
     let indexes = FUNCTIONS.by_name.get(name).map_or(&[][..], Vec::as_slice);
-    indexes.iter().map(|index| &FUNCTIONS.entries[*index as usize])
+    let of_schema = information_functions().iter().filter(move |entry| entry.name == name);
+    indexes.iter().map(|index| &FUNCTIONS.entries[*index as usize]).chain(of_schema)
 }
 
 #[cfg(test)]

@@ -26,8 +26,9 @@ const ANY_ARRAY: TypeOid = TypeOid(2277);
 /// Symbols of comparisons.
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
-const FORMS: [(&str, ScalarKernel); 22] = [
+const FORMS: [(&str, ScalarKernel); 23] = [
     ("row", ScalarKernel::total(row_of)),
+    ("field", ScalarKernel::total(|values, _| Ok(field_of(values)))),
     ("array", ScalarKernel::total(|values, context| array_of(values.to_vec(), context))),
     ("array of arrays", ScalarKernel::partial(array_of_arrays)),
     ("subscript", ScalarKernel::total(|values, _| element_at(values))),
@@ -82,6 +83,11 @@ pub fn array_form(is_of_arrays: bool) -> Option<&'static FunctionEntry> {
 /// Returns what makes a row of values.
 pub fn row_form() -> Option<&'static FunctionEntry> {
     form("row")
+}
+
+/// Returns what takes a field of a row, by its number from 0.
+pub fn field_form() -> Option<&'static FunctionEntry> {
+    form("field")
 }
 
 /// Returns what takes an element of an array by its subscripts.
@@ -253,6 +259,14 @@ fn concat_elements(
         }
         _ => Ok(SqlValue::Null),
     }
+}
+
+fn field_of(values: &[SqlValue]) -> SqlValue {
+    let [SqlValue::Record(record), SqlValue::Integer(number)] = values else {
+        return SqlValue::Null;
+    };
+    let field = usize::try_from(*number).ok().and_then(|number| record.fields().get(number));
+    field.map_or(SqlValue::Null, |(_, value)| value.clone())
 }
 
 /// Formats the elements of an array; a null one has none.

@@ -47,7 +47,9 @@ const DATE_FIELDS: [&str; 12] = [
 ];
 
 /// Casts by a function that have a value for every one of the source.
-const WIDENING_CASTS: [(TypeOid, TypeOid); 16] = [
+const WIDENING_CASTS: [(TypeOid, TypeOid); 18] = [
+    (TypeOid::TEXT, TypeOid::NAME),
+    (TypeOid::VARCHAR, TypeOid::NAME),
     (TypeOid::INT2, TypeOid::INT4),
     (TypeOid::INT2, TypeOid::INT8),
     (TypeOid::INT2, TypeOid::NUMERIC),
@@ -122,15 +124,20 @@ fn is_settled(oid: u32, constants: &[Option<&SqlValue>]) -> bool {
 /// Whether a cast by a function, or by texts, has a value for every one of the source.
 pub fn cast_never_fails(source: TypeOid, target: TypeOid) -> bool {
     let is_text = matches!(target, TypeOid::TEXT | TypeOid::VARCHAR);
-    WIDENING_CASTS.contains(&(source, target)) || is_text && has_text(SqlType::new(source))
+    WIDENING_CASTS.contains(&(source, target))
+        || is_text && has_text(SqlType::new(source))
+        || is_number_of_object(source) && is_number_of_object(target)
+}
+
+/// Whether values are numbers of objects, or become such with the same bits.
+fn is_number_of_object(oid: TypeOid) -> bool {
+    oid == TypeOid::INT4 || matches!(SqlType::new(oid).kind(), TypeKind::Oid(_))
 }
 
 /// Whether values of a type are here, and so their texts.
 pub fn has_text(sql_type: SqlType) -> bool {
     match sql_type.kind() {
         TypeKind::Jsonb | TypeKind::Other(_) | TypeKind::Record | TypeKind::Unknown => false,
-        // Names of other objects than types need a database.
-        TypeKind::Oid(oid) => matches!(oid, TypeOid::OID | TypeOid::REGTYPE),
         TypeKind::Array(element) => has_text(element),
         _ => true,
     }

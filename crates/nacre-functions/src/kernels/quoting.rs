@@ -5,7 +5,7 @@ use std::iter::Peekable;
 use std::str::Chars;
 use std::sync::LazyLock;
 
-use nacre_types::{SqlType, SqlValue, ValueError};
+use nacre_types::{SqlArray, SqlType, SqlValue, ValueError};
 
 use super::arguments::{text, text_value};
 use super::concatenation::{cast_text, type_of};
@@ -42,6 +42,15 @@ pub(super) const KERNELS: &[KernelRow] = &[
             Some(_) => text_value(quoted_literal(&cast_text(values, 0, context)?)),
         }),
     ),
+    (
+        "parse_ident(text,bool)",
+        ScalarKernel::partial(|values, _| {
+            let is_strict = values.get(1) != Some(&SqlValue::Boolean(false));
+            let parts = name_parts(text(values, 0)?, is_strict)?;
+            let parts = parts.into_iter().map(SqlValue::Text).collect();
+            Ok(SqlValue::Array(Box::new(SqlArray::from_elements(SqlType::TEXT, parts))))
+        }),
+    ),
     ("format(text,any) format(text)", ScalarKernel::partial(format_values)),
 ];
 
@@ -54,6 +63,60 @@ fn quoted_name(name: &str) -> String {
         name.to_owned()
     } else {
         format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+/// Takes a name apart at its points; what follows the last part is an error unless the caller
+/// does not care.
+fn name_parts(text: &str, is_strict: bool) -> Result<Vec<String>, ValueError> {
+    let refused =
+        || ValueError::invalid_parameter(format!("string is not a valid identifier: \"{text}\""));
+    let mut parts = Vec::new();
+    let mut rest = text.trim_start();
+    loop {
+        let (part, behind) = if let Some(inside) = rest.strip_prefix('"') {
+            let unclosed = || refused().with_detail("String has unclosed double quotes.");
+            let (part, behind) = quoted_part(inside).ok_or_else(unclosed)?;
+            if part.is_empty() {
+                return Err(refused().with_detail("Quoted identifier must not be empty."));
+            }
+            (part, behind)
+        } else {
+            let is_first = |one: char| one.is_ascii_alphabetic() || one == '_' || !one.is_ascii();
+            let is_later = |one: char| is_first(one) || one.is_ascii_digit() || one == '$';
+            let end = rest.find(|one: char| !is_later(one)).unwrap_or(rest.len());
+            let (part, behind) = rest.split_at(end);
+            if !part.starts_with(is_first) {
+                let place = if parts.is_empty() { "before" } else { "after" };
+                let detail = format!("No valid identifier {place} \".\".");
+                let is_at_point = !parts.is_empty() || rest.starts_with('.');
+                return Err(if is_at_point { refused().with_detail(detail) } else { refused() });
+            }
+            (part.to_ascii_lowercase(), behind)
+        };
+        parts.push(part);
+        rest = behind.trim_start();
+        match rest.strip_prefix('.') {
+            Some(behind) => rest = behind.trim_start(),
+            None if rest.is_empty() || !is_strict => return Ok(parts),
+            None => return Err(refused()),
+        }
+    }
+}
+
+/// Returns the part of a name in quotes, of which two stand for one, and what is behind it.
+fn quoted_part(inside: &str) -> Option<(String, &str)> {
+    let (mut part, mut rest) = (String::new(), inside);
+    loop {
+        let (own, behind) = rest.split_once('"')?;
+        part.push_str(own);
+        match behind.strip_prefix('"') {
+            Some(behind) => {
+                part.push('"');
+                rest = behind;
+            }
+            None => return Some((part, behind)),
+        }
     }
 }
 

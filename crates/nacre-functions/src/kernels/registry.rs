@@ -8,8 +8,9 @@ use nacre_types::catalog::{TypeOid, find_type_named};
 use super::expression_forms::form_kernel;
 use super::{
     ScalarKernel, arrays, bytes, casts, comparisons, concatenation, datetimes, fields, floats,
-    integers, intervals, number_format, number_reading, numerics, patterns, periods, quoting,
-    regular, session_facts, similar, sizes, text_parts, texts, time_format, time_reading,
+    integers, intervals, json_texts, number_format, number_reading, numerics, patterns, periods,
+    quoting, regular, session_facts, similar, sizes, system_functions, text_parts, texts,
+    time_format, time_reading,
 };
 use crate::catalog::{FunctionEntry, OperatorEntry, all_operators, functions_named};
 
@@ -17,7 +18,7 @@ use crate::catalog::{FunctionEntry, OperatorEntry, all_operators, functions_name
 pub(super) type KernelRow = (&'static str, ScalarKernel);
 
 /// The kernels that are registered by name.
-const TABLES: [&[KernelRow]; 24] = [
+const TABLES: [&[KernelRow]; 25] = [
     arrays::KERNELS,
     bytes::KERNELS,
     concatenation::KERNELS,
@@ -26,6 +27,7 @@ const TABLES: [&[KernelRow]; 24] = [
     floats::KERNELS,
     integers::KERNELS,
     intervals::KERNELS,
+    json_texts::KERNELS,
     number_format::KERNELS,
     number_reading::KERNELS,
     numerics::KERNELS,
@@ -56,7 +58,11 @@ static KERNELS: LazyLock<HashMap<u32, ScalarKernel>> = LazyLock::new(|| {
         let is_own = |entry: &&FunctionEntry| entry.arguments == [source];
         functions_named(name).find(is_own).map(|entry| (entry.oid, kernel))
     });
-    by_cast.chain(by_operator).chain(by_name).collect()
+    let by_system = system_functions::KERNELS.iter().flat_map(|(name, kernel)| {
+        let functions = functions_named(name).filter(|entry| !entry.returns_set);
+        functions.map(|entry| (entry.oid, *kernel))
+    });
+    by_cast.chain(by_operator).chain(by_system).chain(by_name).collect()
 });
 
 /// Returns what computes the function with that OID.
@@ -100,6 +106,13 @@ mod tests {
             for name in names.split(' ') {
                 assert!(function_of(name).is_some(), "{name}");
             }
+        }
+    }
+
+    #[test]
+    fn every_function_of_the_system_is_in_the_catalog() {
+        for (name, _) in system_functions::KERNELS {
+            assert!(functions_named(name).next().is_some(), "{name}");
         }
     }
 

@@ -9,9 +9,12 @@
 //! ```
 
 use nacre_functions::catalog::functions_named;
-use nacre_functions::kernels::{array_form, slice_form, subscript_form};
+use nacre_functions::kernels::{array_form, field_form, slice_form, subscript_form};
+use nacre_functions::resolution::row_columns;
 use nacre_syntax::SourceRange;
-use nacre_syntax::{ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, QueryExpression};
+use nacre_syntax::{
+    ColumnPath, ExpressionKind, ExpressionNode, IndirectionStep, QueryExpression, SqlName,
+};
 use nacre_types::catalog::{CastContext, TypeOid};
 use nacre_types::{SqlArray, SqlType, SqlValue};
 
@@ -25,16 +28,8 @@ use crate::error::BindError;
 
 /// `jsonb`, and types of a fixed number of elements: `name`, `int2vector`, `oidvector`, `point`,
 /// `lseg`, `box` and `line`.
-const OTHER_SUBSCRIPTS: [TypeOid; 8] = [
-    TypeOid::JSONB,
-    TypeOid::NAME,
-    TypeOid::INT2VECTOR,
-    TypeOid::OIDVECTOR,
-    TypeOid(600),
-    TypeOid(601),
-    TypeOid(603),
-    TypeOid(628),
-];
+const OTHER_SUBSCRIPTS: [TypeOid; 6] =
+    [TypeOid::JSONB, TypeOid::NAME, TypeOid(600), TypeOid(601), TypeOid(603), TypeOid(628)];
 
 /// PostgreSQL's limit.
 const DIMENSIONS_MAX: usize = 6;
@@ -135,6 +130,9 @@ impl Binder<'_> {
         range: SourceRange,
     ) -> Result<ScalarExpression, BindError> {
         let unknown = || BindError::not_supported("this kind of expression", range);
+        if let ([IndirectionStep::Field(name)], SqlType::RECORD) = (steps, array.sql_type) {
+            return self.bind_field(array, name, range);
+        }
         if OTHER_SUBSCRIPTS.contains(&array.sql_type.oid()) {
             return Err(BindError::not_supported("subscripts of this type", range));
         }
@@ -155,6 +153,48 @@ impl Binder<'_> {
         let function = subscript_form().ok_or_else(unknown)?;
         let kind = ScalarKind::Function { function, arguments };
         Ok(ScalarExpression::new(kind, element, range))
+    }
+
+    /// Binds a field of a row that a function gives.
+    fn bind_field(
+        &self,
+        row: ScalarExpression,
+        name: &SqlName,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let columns = match &row.kind {
+            ScalarKind::Function { function, arguments } => {
+                let types: Vec<SqlType> = arguments.iter().map(|one| one.sql_type).collect();
+                row_columns(function, &types)
+            }
+            ScalarKind::Column(column) => self.row_columns.get(column).cloned(),
+            _ => None,
+        };
+        let unknown = || BindError::not_supported("fields of this row", range);
+        let columns = columns.ok_or_else(unknown)?;
+        let Some(number) = columns.iter().position(|column| column.name == name.text) else {
+            let message =
+                format!("could not identify column \"{}\" in record data type", name.text);
+            return Err(BindError::new("42703", message, name.range));
+        };
+        self.field_of(row, number, columns[number].sql_type, range)
+    }
+
+    /// Takes a field of a row, by its number from 0.
+    pub(super) fn field_of(
+        &self,
+        row: ScalarExpression,
+        number: usize,
+        sql_type: SqlType,
+        range: SourceRange,
+    ) -> Result<ScalarExpression, BindError> {
+        let unknown = || BindError::not_supported("fields of this row", range);
+        let number = SqlValue::Integer(i32::try_from(number).map_err(|_| unknown())?);
+        let kind = ScalarKind::Constant(ConstantValue(number));
+        let number = ScalarExpression::new(kind, SqlType::INTEGER, range);
+        let function = field_form().ok_or_else(unknown)?;
+        let kind = ScalarKind::Function { function, arguments: vec![row, number] };
+        Ok(ScalarExpression::new(kind, sql_type, range))
     }
 
     /// Binds a part of an array; a single subscript ends a slice that begins at 1.

@@ -155,7 +155,10 @@ impl Binder<'_> {
                 let kind = ScalarKind::Quantified { operator, operand, elements, is_all };
                 Ok(ScalarExpression::new(kind, SqlType::BOOLEAN, range))
             }
-            _ => compare_with_values(operator, (*operand, array), array_type, is_all, range),
+            _ => {
+                let array = self.coerce(array, array_type, CastContext::Implicit, own)?;
+                compare_with_values(operator, (*operand, array), array_type, is_all, range)
+            }
         }
     }
 

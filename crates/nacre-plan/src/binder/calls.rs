@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use nacre_functions::catalog::{AggregateKind, FunctionEntry, FunctionKind};
+use nacre_functions::catalog::{
+    AggregateKind, FunctionEntry, FunctionKind, is_information_function,
+};
 use nacre_functions::kernels::variadic_form;
 use nacre_functions::resolution::{
     CallSignature, FunctionCallError, ResolvedFunction, resolve_function,
@@ -85,7 +87,7 @@ impl Binder<'_> {
     ) -> Result<ScalarExpression, BindError> {
         let name = match &call.name.parts[..] {
             [name] => &name.text,
-            [schema, name] if schema.text == "pg_catalog" => &name.text,
+            [schema, name] if has_function(&schema.text, &name.text) => &name.text,
             _ => return Err(BindError::not_supported("functions of schemas", range)),
         };
         if !call.within_group.is_empty() {
@@ -408,6 +410,15 @@ fn bind_value_or_set(
         Ok(call_of(chosen, range))
     } else {
         apply(chosen, range)
+    }
+}
+
+/// Whether a schema of the system may have a function of that name.
+pub(super) fn has_function(schema: &str, name: &str) -> bool {
+    match schema {
+        "pg_catalog" => true,
+        "information_schema" => is_information_function(name),
+        _ => false,
     }
 }
 

@@ -16,6 +16,9 @@ use crate::error::BindError;
 /// The function whose defaults are zeros; those of others are not known here.
 const ZERO_DEFAULTS: &str = "make_interval";
 
+/// The function whose one default is true.
+const TRUE_DEFAULT: &str = "parse_ident";
+
 impl Binder<'_> {
     /// Binds a call of which some arguments have names.
     pub(super) fn bind_named_call(
@@ -80,10 +83,9 @@ pub(super) fn default_of(
     index: usize,
     range: SourceRange,
 ) -> Option<ScalarExpression> {
-    if entry.name != ZERO_DEFAULTS {
-        return None;
-    }
     let (value, sql_type) = match *entry.arguments.get(index)? {
+        TypeOid::BOOL if entry.name == TRUE_DEFAULT => (SqlValue::Boolean(true), SqlType::BOOLEAN),
+        _ if entry.name != ZERO_DEFAULTS => return None,
         TypeOid::INT4 => (SqlValue::Integer(0), SqlType::INTEGER),
         TypeOid::FLOAT8 => (SqlValue::Double(0.0), SqlType::DOUBLE),
         _ => return None,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nacre_syntax::SourceRange;
 use nacre_syntax::{RelationName, SqlName, TableAlias};
+use nacre_types::SqlType;
 
 use super::{Binder, COLUMNS_MAX, TABLES_MAX};
 use crate::algebra::{
@@ -45,6 +46,8 @@ pub(super) struct ScopeTable {
     /// Its own name, if it has an alias, which is the only name then.
     pub(super) hidden_name: Option<String>,
     pub(super) columns: Vec<ScopeColumn>,
+    /// The column `tableoid`, which `*` does not stand for.
+    pub(super) table_oid: Option<ScopeColumn>,
     /// The columns of its primary key; empty without one.
     pub(super) primary_key: Vec<ColumnId>,
     /// Whether it is the recursive query that it stands in.
@@ -71,6 +74,7 @@ impl Scope {
             schema: None,
             hidden_name: None,
             columns: columns.clone(),
+            table_oid: None,
             primary_key: Vec::new(),
             is_working: false,
         };
@@ -79,7 +83,8 @@ impl Scope {
 
     /// Whether a column is one of these tables.
     pub(super) fn has_column(&self, column: ColumnId) -> bool {
-        let of_tables = self.tables.iter().flat_map(|table| &table.columns);
+        let of_tables =
+            self.tables.iter().flat_map(|table| table.columns.iter().chain(&table.table_oid));
         let mut all = of_tables.chain(&self.columns).map(|one| &one.value);
         all.any(|value| value.any(&|one| one.kind == ScalarKind::Column(column)))
     }
@@ -97,6 +102,11 @@ impl Scope {
                 Err(BindError::not_supported("a row of a table as a value", name.range))
             }
             (None, _) if is_system_column(name) && !self.tables.is_empty() => {
+                if let [table] = &self.tables[..]
+                    && let Some(column) = table.system_column(name)
+                {
+                    return Ok(column.expression(name.range));
+                }
                 Err(BindError::not_supported("system columns", name.range))
             }
             (None, _) => {
@@ -122,6 +132,9 @@ impl Scope {
                 Err(BindError::new("42702", message, range))
             }
             (None, _) if is_system_column(name) => {
+                if let Some(column) = table.system_column(name) {
+                    return Ok(column.expression(range));
+                }
                 Err(BindError::not_supported("system columns", range))
             }
             (None, _) => {
@@ -170,6 +183,12 @@ impl Scope {
 
 fn is_system_column(name: &SqlName) -> bool {
     SYSTEM_COLUMNS.contains(&name.text.as_str())
+}
+
+impl ScopeTable {
+    fn system_column(&self, name: &SqlName) -> Option<&ScopeColumn> {
+        self.table_oid.as_ref().filter(|column| *column.name == *name.text)
+    }
 }
 
 impl ScopeColumn {
@@ -256,6 +275,21 @@ impl Binder<'_> {
             let value = ScalarExpression::new(ScalarKind::Column(id), column.sql_type, range);
             columns.push(ScopeColumn { name: own_name, value });
         }
+        let table_oid = definition.table_oid.map(|_| {
+            let (name, position): (Arc<str>, _) =
+                ("tableoid".into(), definition.table_oid_position());
+            let id = self.columns.add(QueryColumn {
+                name: Arc::clone(&name),
+                sql_type: SqlType::OID,
+                is_nullable: false,
+                source: ColumnSource::Relation { relation: definition.id, position },
+            });
+            scanned.push(ScannedColumn { position, column: id });
+            ScopeColumn {
+                name,
+                value: ScalarExpression::new(ScalarKind::Column(id), SqlType::OID, range),
+            }
+        });
         let key = definition.primary_key.iter().filter_map(|place| columns.get(*place));
         let primary_key = key.filter_map(ScopeColumn::id).collect();
         let table = ScopeTable {
@@ -263,6 +297,7 @@ impl Binder<'_> {
             schema: alias_name.is_none().then(|| definition.schema.clone()),
             hidden_name: alias_name.map(|_| name.text.clone()),
             columns: columns.clone(),
+            table_oid,
             primary_key,
             is_working: false,
         };

@@ -167,7 +167,7 @@ impl Binder<'_> {
                 SortValue::Hidden(value) => {
                     let (sql_type, range) = (value.sql_type, value.range);
                     hidden.get_or_insert(range);
-                    (self.column_of("order", *value, &mut computed), sql_type, range)
+                    (self.key_of("order", *value, &mut computed), sql_type, range)
                 }
             };
             let value = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
@@ -206,7 +206,24 @@ impl Binder<'_> {
     }
 
     /// Returns the column that has an expression's value; one that is to be computed is added.
+    /// Each volatile one has values of its own.
     pub(super) fn column_of(
+        &mut self,
+        name: &str,
+        value: ScalarExpression,
+        computed: &mut Vec<ComputedColumn>,
+    ) -> ColumnId {
+        if value.is_volatile() {
+            let column = self.add_computed(name, &value);
+            computed.push(ComputedColumn { column, value });
+            return column;
+        }
+        self.key_of(name, value, computed)
+    }
+
+    /// As [`Self::column_of`], of a key to sort by: it is what it is written like, also if that is
+    /// volatile.
+    pub(super) fn key_of(
         &mut self,
         name: &str,
         value: ScalarExpression,

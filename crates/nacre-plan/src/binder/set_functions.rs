@@ -7,6 +7,8 @@
 //! ```
 
 use nacre_functions::catalog::FunctionEntry;
+use nacre_functions::kernels::set_kernel;
+use nacre_functions::resolution::row_columns;
 use nacre_types::SqlType;
 use nacre_types::catalog::TypeOid;
 
@@ -23,12 +25,12 @@ use crate::error::BindError;
 const SET_FUNCTIONS: [&str; 5] =
     ["generate_series", "unnest", "string_to_table", "regexp_matches", "regexp_split_to_table"];
 
-/// Whether a function gives a set of single values, and is there.
+/// Whether a function gives a set, and is there.
 pub(super) fn is_known_set(function: &FunctionEntry) -> bool {
     // unnest(tsvector) gives rows of several columns.
-    function.returns_set
-        && SET_FUNCTIONS.contains(&function.name)
-        && ![TypeOid::RECORD].contains(&function.result)
+    let is_single = ![TypeOid::RECORD].contains(&function.result);
+    function.returns_set && SET_FUNCTIONS.contains(&function.name) && is_single
+        || set_kernel(function).is_some()
 }
 
 impl Binder<'_> {
@@ -118,6 +120,10 @@ impl Binder<'_> {
                 let (function, arguments) = (*function, arguments.clone());
                 let (result, range) = (expression.sql_type, expression.range);
                 let column = self.add_query_column(function.name, result, range)?;
+                let types: Vec<SqlType> = arguments.iter().map(|one| one.sql_type).collect();
+                if let Some(columns) = row_columns(function, &types) {
+                    self.row_columns.insert(column, columns);
+                }
                 functions.push(SetFunctionColumn { column, function, arguments, result });
                 column
             }

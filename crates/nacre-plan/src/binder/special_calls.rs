@@ -66,7 +66,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds CURRENT_DATE and the like: casts of the time at which the transaction began.
+    /// Binds CURRENT_DATE and the like, casts of the time at which the transaction began, and
+    /// CURRENT_USER and the like.
     fn bind_current(
         &mut self,
         value: CurrentValue,
@@ -79,7 +80,18 @@ impl Binder<'_> {
             CurrentValue::Timestamp => (SqlType::TIMESTAMPTZ, "TIMESTAMP", " WITH TIME ZONE"),
             CurrentValue::LocalTime => (SqlType::TIME, "TIME", ""),
             CurrentValue::LocalTimestamp => (SqlType::TIMESTAMP, "TIMESTAMP", ""),
-            _ => return Err(BindError::not_supported("this kind of expression", range)),
+            CurrentValue::User | CurrentValue::Role | CurrentValue::PlainUser => {
+                return self.call_function("current_user", Vec::new(), true, range);
+            }
+            CurrentValue::SessionUser => {
+                return self.call_function("session_user", Vec::new(), true, range);
+            }
+            CurrentValue::Catalog => {
+                return self.call_function("current_database", Vec::new(), true, range);
+            }
+            CurrentValue::Schema => {
+                return self.call_function("current_schema", Vec::new(), true, range);
+            }
         };
         let modifier = digits.map(|digits| TypeModifier::of_seconds(name, zone, digits));
         let modifier = modifier.transpose().map_err(|error| BindError::of_value(&error, range))?;

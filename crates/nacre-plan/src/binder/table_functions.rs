@@ -12,6 +12,7 @@
 //! Arguments see the items of FROM before the function, as what is LATERAL does.
 
 use nacre_functions::catalog::FunctionKind;
+use nacre_functions::resolution::{RowColumn, row_columns};
 use nacre_syntax::{
     CallArguments, ExpressionKind, ExpressionNode, FromItem, FromKind, FunctionCall, SetQuantifier,
     SourceRange, SqlName, TableCall, TableFunction,
@@ -20,7 +21,7 @@ use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
 
 use super::Binder;
-use super::calls::{ChosenCall, ChosenFunction, apply};
+use super::calls::{ChosenCall, ChosenFunction, apply, has_function};
 use super::expressions::ExpressionPlace;
 use super::scope::{Scope, ScopeColumn, require_columns};
 use super::set_functions::is_known_set;
@@ -164,6 +165,12 @@ impl Binder<'_> {
         if chosen.entry.returns_set && name.text == "generate_series" && is_constant {
             return self.bind_series(chosen, has_ordinality, range);
         }
+        let types: Vec<SqlType> = chosen.arguments.iter().map(|one| one.sql_type).collect();
+        if let (true, Some(columns)) =
+            (is_known_set(chosen.entry), row_columns(chosen.entry, &types))
+        {
+            return self.bind_expanded_rows(chosen, &columns, has_ordinality, range);
+        }
         if is_known_set(chosen.entry) {
             return self.bind_expanded(vec![chosen], has_ordinality, range);
         }
@@ -216,6 +223,32 @@ impl Binder<'_> {
         }
         let input = Box::new(RelationalOperator::SingleRow);
         let root = RelationalOperator::Expand { input, functions, ordinality };
+        Ok(BoundTableFunction { root, columns })
+    }
+
+    /// Binds a set of rows; each of their fields is a column.
+    fn bind_expanded_rows(
+        &mut self,
+        chosen: ChosenFunction,
+        fields: &[RowColumn],
+        has_ordinality: bool,
+        range: SourceRange,
+    ) -> Result<BoundTableFunction, BindError> {
+        let expanded = self.bind_expanded(vec![chosen], has_ordinality, range)?;
+        let BoundTableFunction { root, columns: sets } = expanded;
+        let Some(((row, row_type), ordinality)) = sets.split_first() else {
+            return Err(BindError::not_supported("this form of functions in FROM", range));
+        };
+        let (mut columns, mut computed) = (Vec::new(), Vec::new());
+        for (number, RowColumn { name, sql_type }) in fields.iter().enumerate() {
+            let whole = ScalarExpression::new(ScalarKind::Column(*row), *row_type, range);
+            let value = self.field_of(whole, number, *sql_type, range)?;
+            let column = self.add_query_column(name, *sql_type, range)?;
+            columns.push((column, *sql_type));
+            computed.push(ComputedColumn { column, value });
+        }
+        columns.extend_from_slice(ordinality);
+        let root = RelationalOperator::Compute { input: Box::new(root), columns: computed };
         Ok(BoundTableFunction { root, columns })
     }
 
@@ -333,7 +366,7 @@ impl Binder<'_> {
 fn function_name(call: &FunctionCall, range: SourceRange) -> Result<&SqlName, BindError> {
     match &call.name.parts[..] {
         [name] => Ok(name),
-        [schema, name] if schema.text == "pg_catalog" => Ok(name),
+        [schema, name] if has_function(&schema.text, &name.text) => Ok(name),
         _ => Err(BindError::not_supported("functions of schemas", range)),
     }
 }

@@ -295,7 +295,7 @@ impl Binder<'_> {
             if functions.is_empty() {
                 continue;
             }
-            let mut key = |value: ScalarExpression| self.column_of("window", value, &mut computed);
+            let mut key = |value: ScalarExpression| self.key_of("window", value, &mut computed);
             let partition: Vec<ColumnId> = partition.into_iter().map(&mut key).collect();
             let order: Vec<BoundSortKey> = order
                 .into_iter()

@@ -91,6 +91,30 @@ pub(super) fn unnest(
     };
 }
 
+/// Whether an operator is sets of values for one row, perhaps with columns computed of these.
+fn is_expanded_row(operator: &RelationalOperator) -> bool {
+    match operator {
+        RelationalOperator::Expand { input, .. } => **input == RelationalOperator::SingleRow,
+        RelationalOperator::Compute { input, .. } => {
+            matches!(**input, RelationalOperator::Expand { .. }) && is_expanded_row(input)
+        }
+        _ => false,
+    }
+}
+
+/// Has sets of values for one row be those for each row of `rows`.
+fn expanded_rows(operator: RelationalOperator, rows: RelationalOperator) -> RelationalOperator {
+    match operator {
+        RelationalOperator::Expand { functions, ordinality, .. } => {
+            RelationalOperator::Expand { input: Box::new(rows), functions, ordinality }
+        }
+        RelationalOperator::Compute { input, columns } => {
+            RelationalOperator::Compute { input: Box::new(expanded_rows(*input, rows)), columns }
+        }
+        other => other,
+    }
+}
+
 /// A join whose right side has columns of the left one.
 struct DependentJoin {
     variant: JoinVariant,
@@ -105,18 +129,9 @@ struct DependentJoin {
 
 impl DependentJoin {
     fn unnested(mut self, columns: &mut QueryColumns) -> RelationalOperator {
-        if self.variant == JoinVariant::Inner {
-            match self.right {
-                // Sets for each row of the left side.
-                RelationalOperator::Expand { input, functions, ordinality }
-                    if *input == RelationalOperator::SingleRow =>
-                {
-                    let input = Box::new(self.left);
-                    let expanded = RelationalOperator::Expand { input, functions, ordinality };
-                    return with_filter(expanded, self.conditions);
-                }
-                other => self.right = other,
-            }
+        if self.variant == JoinVariant::Inner && is_expanded_row(&self.right) {
+            let expanded = expanded_rows(self.right, self.left);
+            return with_filter(expanded, self.conditions);
         }
         self.pull_conditions(columns);
         if !self.is_dependent() {

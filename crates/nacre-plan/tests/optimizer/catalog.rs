@@ -34,7 +34,8 @@ impl TestTables {
         let columns = columns.split(';').map(column).collect();
         let (schema, name) = ("public".to_owned(), name.to_owned());
         let primary_key = (0..key_columns).collect();
-        let definition = RelationDefinition { id, schema, name, columns, primary_key };
+        let definition =
+            RelationDefinition { id, schema, name, columns, primary_key, table_oid: None };
         self.relations.push(Arc::new(definition));
         self.rows.insert(id, rows);
     }

@@ -15,6 +15,9 @@ pub(super) fn convert(
     settings: &ValueSettings,
 ) -> Result<SqlValue, ValueError> {
     match target.kind() {
+        TypeKind::Oid(_) if matches!(value, SqlValue::Text(_)) => {
+            value_of_text(text_of(value, source, settings), target, settings)
+        }
         TypeKind::Boolean
         | TypeKind::SmallInt
         | TypeKind::Integer

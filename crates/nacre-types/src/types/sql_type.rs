@@ -57,6 +57,8 @@ pub enum TypeKind {
     Oid(TypeOid),
     /// `xid` or `cid`: an unsigned integer of 32 bits.
     TransactionId(TypeOid),
+    /// A type such as `aclitem` that only catalogs and functions have: its values are texts.
+    CatalogText(TypeOid),
     /// An array of elements that have this array's modifier.
     Array(SqlType),
     /// `record`: a row without a declared type.
@@ -176,6 +178,11 @@ impl SqlType {
         entry.element.map(|oid| Self { oid, ..self })
     }
 
+    /// Returns whether it is `int2vector` or `oidvector`.
+    pub fn is_vector(self) -> bool {
+        self.entry().is_some_and(TypeEntry::is_vector)
+    }
+
     /// Returns the type of arrays of this type, with its modifier; `None` without one.
     pub fn array(self) -> Option<Self> {
         self.entry()?.array.map(|oid| Self { oid, ..self })
@@ -229,12 +236,29 @@ impl SqlType {
             TypeOid::RECORD => TypeKind::Record,
             TypeOid::XID | TypeOid::CID => TypeKind::TransactionId(self.oid),
             oid if is_object_id(oid) => TypeKind::Oid(oid),
+            oid if is_catalog_text(oid) => TypeKind::CatalogText(oid),
             oid => match self.element() {
                 Some(element) => TypeKind::Array(element),
                 None => TypeKind::Other(oid),
             },
         }
     }
+}
+
+/// Returns whether only catalogs have the type, whose values are kept as texts here.
+fn is_catalog_text(oid: TypeOid) -> bool {
+    matches!(
+        oid,
+        TypeOid::ACLITEM
+            | TypeOid::ANYARRAY
+            | TypeOid::INET
+            | TypeOid::PG_DEPENDENCIES
+            | TypeOid::PG_LSN
+            | TypeOid::PG_MCV_LIST
+            | TypeOid::PG_NDISTINCT
+            | TypeOid::PG_NODE_TREE
+            | TypeOid::VOID
+    )
 }
 
 /// Returns whether values of the type are OIDs.

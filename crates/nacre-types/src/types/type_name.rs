@@ -167,7 +167,7 @@ pub fn format_type(oid: TypeOid, modifier: Option<TypeModifier>) -> String {
     let Some(entry) = find_type(oid) else {
         return if oid.0 == 0 { "-".to_owned() } else { "???".to_owned() };
     };
-    if let Some(element) = entry.element.filter(|_| entry.is_array()) {
+    if let Some(element) = entry.element.filter(|_| entry.is_array() && !entry.is_vector()) {
         return format!("{}[]", format_type(element, modifier));
     }
     let given = modifier.filter(|modifier| modifier.0 >= 0);

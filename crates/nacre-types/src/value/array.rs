@@ -40,6 +40,15 @@ impl SqlArray {
         Self { element_type, dimensions, elements }
     }
 
+    /// Makes a value of `int2vector` or `oidvector`, whose subscripts begin with 0.
+    pub fn vector_of(element_type: SqlType, elements: Vec<SqlValue>) -> Self {
+        let dimensions = match elements.len() {
+            0 => Vec::new(),
+            length => vec![ArrayDimension { length, lower_bound: 0 }],
+        };
+        Self { element_type, dimensions, elements }
+    }
+
     /// Makes an array of given dimensions.
     ///
     /// # Errors
@@ -127,6 +136,16 @@ impl SqlArray {
                 write_element(&text, delimiter, out);
             }
             out.extend(std::iter::repeat_n('}', closed));
+        }
+    }
+
+    /// Appends the text of a value of `int2vector` or `oidvector`.
+    pub(super) fn write_vector(&self, settings: &ValueSettings, out: &mut String) {
+        for (index, element) in self.elements.iter().enumerate() {
+            if index > 0 {
+                out.push(' ');
+            }
+            element.write_text(self.element_type, settings, out);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Values of texts, and what a type's modifier does to a value.
 
 use super::SqlValue;
+use super::array::SqlArray;
 use super::array_input::parse_array;
 use super::settings::ValueSettings;
 use crate::datetime::interval::SqlInterval;
@@ -81,8 +82,11 @@ impl SqlValue {
                 let length = length.map_or(BitLength::Any, BitLength::AtMost);
                 Self::Bits(BitString::parse(text, length)?)
             }
-            TypeKind::Oid(oid) => Self::Oid(parse_object_id(text, oid)?),
+            TypeKind::Oid(oid) => Self::Oid(parse_object_id(text, oid, settings)?),
             TypeKind::TransactionId(_) => Self::Oid(parse_transaction_id(text)),
+            TypeKind::Array(element) if sql_type.is_vector() => {
+                Self::Array(Box::new(parse_vector(text, element, settings)?))
+            }
             TypeKind::Array(element) => {
                 Self::Array(Box::new(parse_array(text, element, settings)?))
             }
@@ -90,19 +94,37 @@ impl SqlValue {
                 let message = "input of anonymous composite types is not implemented";
                 return Err(ValueError::not_supported(message));
             }
-            TypeKind::Jsonb | TypeKind::Other(_) => return Err(is_not_supported(sql_type)),
+            TypeKind::CatalogText(TypeOid::ACLITEM) => match text.contains('=') {
+                true => Self::Text(text.to_owned()),
+                false => return Err(ValueError::invalid_text("missing \"=\" sign")),
+            },
+            TypeKind::Jsonb | TypeKind::CatalogText(_) | TypeKind::Other(_) => {
+                return Err(is_not_supported(sql_type));
+            }
         })
     }
 }
 
+/// Reads a text of `int2vector` or `oidvector`: elements between blanks.
+fn parse_vector(
+    text: &str,
+    element: SqlType,
+    settings: &ValueSettings,
+) -> Result<SqlArray, ValueError> {
+    let words = text.split_ascii_whitespace();
+    let elements = words.map(|word| SqlValue::parse(word, element, settings));
+    Ok(SqlArray::vector_of(element, elements.collect::<Result<_, _>>()?))
+}
+
 /// Reads an OID, or the name of a type; other names need a database's catalogs.
-fn parse_object_id(text: &str, oid: TypeOid) -> Result<u32, ValueError> {
+fn parse_object_id(text: &str, oid: TypeOid, settings: &ValueSettings) -> Result<u32, ValueError> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match oid {
         TypeOid::OID => parse_oid(text, "oid"),
         _ if text == "-" => Ok(0),
         _ if is_number => parse_oid(text, "oid"),
         TypeOid::REGTYPE => Ok(parse_type_name(text)?.oid().0),
+        _ if let Some(catalog) = &settings.catalog => catalog.object_named(oid, text),
         _ => {
             let sql_type = SqlType::new(oid);
             let message = format!("names of type {sql_type} need the catalogs of a database");

@@ -43,7 +43,8 @@ impl SqlValue {
             Self::TimestampTz(timestamp) => timestamp.write_with_zone(datetime, out),
             Self::Interval(interval) => interval.write(datetime.interval_style, out),
             Self::Bits(bits) => bits.write(out),
-            Self::Oid(oid) => write_object_id(*oid, sql_type.oid(), out),
+            Self::Oid(oid) => write_object_id(*oid, sql_type.oid(), settings, out),
+            Self::Array(array) if sql_type.is_vector() => array.write_vector(settings, out),
             Self::Array(array) => array.write(settings, out),
             Self::Record(record) => record.write(settings, out),
         }
@@ -51,12 +52,14 @@ impl SqlValue {
 }
 
 /// Appends an OID; of a type that the catalog has, its name. Other names need a database.
-fn write_object_id(oid: u32, type_oid: TypeOid, out: &mut String) {
+fn write_object_id(oid: u32, type_oid: TypeOid, settings: &ValueSettings, out: &mut String) {
+    let name = || settings.catalog.as_ref()?.object_name(type_oid, oid);
     match type_oid {
-        TypeOid::REGTYPE if oid == 0 => out.push('-'),
+        TypeOid::OID | TypeOid::XID | TypeOid::CID => out.push_str(&oid.to_string()),
+        _ if oid == 0 => out.push('-'),
         TypeOid::REGTYPE if find_type(TypeOid(oid)).is_some() => {
             out.push_str(&format_type(TypeOid(oid), None));
         }
-        _ => out.push_str(&oid.to_string()),
+        _ => out.push_str(&name().unwrap_or_else(|| oid.to_string())),
     }
 }

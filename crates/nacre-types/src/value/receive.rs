@@ -92,9 +92,11 @@ fn receive_nested(bytes: &[u8], sql_type: SqlType, depth: usize) -> Result<SqlVa
 fn receive_text(bytes: &[u8], kind: TypeKind) -> Result<Option<SqlValue>, ValueError> {
     let text = || text_of_bytes(bytes).map(str::to_owned);
     Ok(Some(match kind {
-        TypeKind::Text | TypeKind::Varchar(_) | TypeKind::Unknown | TypeKind::CString => {
-            SqlValue::Text(text()?)
-        }
+        TypeKind::Text
+        | TypeKind::Varchar(_)
+        | TypeKind::Unknown
+        | TypeKind::CString
+        | TypeKind::CatalogText(_) => SqlValue::Text(text()?),
         TypeKind::Name => {
             let text = text()?;
             if text.len() > 63 {

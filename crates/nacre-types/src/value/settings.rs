@@ -1,11 +1,12 @@
-//! What a session sets for texts of values.
+//! What a session sets for texts of values, and what it knows.
 
 use std::sync::Arc;
 
+use super::system::SystemCatalog;
 use crate::datetime::DatetimeSettings;
 use crate::scalar::bytea::ByteaOutput;
 
-/// What a session sets for texts of values.
+/// What a session sets for texts of values, and what it knows.
 #[derive(Clone, Debug)]
 pub struct ValueSettings {
     pub datetime: DatetimeSettings,
@@ -14,6 +15,8 @@ pub struct ValueSettings {
     pub bytea_output: ByteaOutput,
     /// What `version()` answers.
     pub version: Option<Arc<str>>,
+    /// The catalogs of the database, where there is one.
+    pub catalog: Option<Arc<dyn SystemCatalog>>,
 }
 
 impl Default for ValueSettings {
@@ -23,6 +26,7 @@ impl Default for ValueSettings {
             extra_float_digits: 1,
             bytea_output: ByteaOutput::Hex,
             version: None,
+            catalog: None,
         }
     }
 }

@@ -431,7 +431,8 @@ fn same(
     let compared = SqlType::new(operator.right);
     let operand = |column: ColumnId| {
         let own = ScalarExpression::new(ScalarKind::Column(column), sql_type, range);
-        if compared.oid() == sql_type.oid() {
+        // Arrays are compared by the operator of any arrays.
+        if compared.oid() == sql_type.oid() || compared.is_pseudo() {
             return own;
         }
         let method = CastStep::Type(CoercionPathway::Same);

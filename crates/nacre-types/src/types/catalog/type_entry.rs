@@ -60,12 +60,15 @@ pub struct TypeEntry {
 }
 
 impl TypeEntry {
-    /// Returns whether it is an array; `int2vector` and `oidvector`, which are stored plainly,
-    /// count as types of their own.
+    /// Returns whether it is an array, `int2vector` and `oidvector` among them.
     pub fn is_array(&self) -> bool {
-        self.element.is_some()
-            && self.subscript_function == Some("array_subscript_handler")
-            && self.storage != 'p'
+        self.element.is_some() && self.subscript_function == Some("array_subscript_handler")
+    }
+
+    /// Returns whether it is `int2vector` or `oidvector`: an array with subscripts from 0 that has
+    /// a text of its own.
+    pub fn is_vector(&self) -> bool {
+        self.is_array() && self.storage == 'p'
     }
 
     fn parse(line: &'static str) -> Option<Self> {

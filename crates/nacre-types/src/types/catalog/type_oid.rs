@@ -32,6 +32,13 @@ type_oids! {
     OIDVECTOR = 30;
     JSON = 114;
     XML = 142;
+    PG_NODE_TREE = 194;
+    INET = 869;
+    ACLITEM = 1033;
+    ANYARRAY = 2277;
+    PG_NDISTINCT = 3361;
+    PG_DEPENDENCIES = 3402;
+    PG_MCV_LIST = 5017;
     XID8 = 5069;
     FLOAT4 = 700;
     FLOAT8 = 701;
