@@ -15,7 +15,7 @@ use crate::checkpoint::checkpoint_bytes;
 use crate::engine::{EngineCounts, EnginePool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::from_store::from_store;
-use crate::pg_catalog::CatalogSources;
+use crate::pg_catalog::{CatalogSources, Catalogs};
 use crate::planner::Planner;
 use crate::planner_state::{SessionPlanning, base_state};
 use crate::sequences::{Given, identity_function};
@@ -134,7 +134,15 @@ impl Database {
         let given = Arc::new(Given::default());
         let base = || Arc::new(base_state(&self.runtime, self.threads));
         let base = Arc::clone(self.planning.get_or_init(base));
+        let sources = CatalogSources {
+            activities: Arc::clone(&self.activities),
+            advisory_locks: Arc::clone(&self.advisory_locks),
+            opened: self.opened,
+            given: Arc::clone(&given),
+            session_locks: Arc::clone(locks.locks()),
+        };
         let functions = {
+            let catalogs = Catalogs::new(store.clone(), Arc::clone(&settings), sources.clone());
             let (store, settings, given) =
                 (store.clone(), Arc::clone(&settings), Arc::clone(&given));
             let (activities, opened) = (Arc::clone(&self.activities), self.opened);
@@ -142,17 +150,14 @@ impl Database {
             move || {
                 let mut functions = sequences::functions(&store, &given, &settings);
                 functions.extend(session_functions(&settings, &activities, &locks, opened));
-                functions.extend(pg_catalog::functions(&store, &settings));
+                functions.extend(pg_catalog::functions(&catalogs));
                 functions
             }
         };
         let planning = SessionPlanning::new(base, Box::new(functions));
         let identity = identity_function(&store, &given, &settings);
-        let activities = Arc::clone(&self.activities);
-        let catalogs =
-            CatalogSources { activities, advisory_locks: Arc::clone(&self.advisory_locks) };
         let planner =
-            Planner::new(store.clone(), planning, Arc::clone(&settings), catalogs, identity);
+            Planner::new(store.clone(), planning, Arc::clone(&settings), sources, identity);
         Session::new(store, planner, &settings, given, locks, self)
     }
 

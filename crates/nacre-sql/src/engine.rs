@@ -5,7 +5,8 @@
 //! (decision 0018). The setting `nacre.engine` chooses: `auto`, or one of both for every query.
 //!
 //! 1. [`compile`] makes a [`CompiledQuery`] of a text, over what [`relations`] finds at a moment;
-//!    joins are ordered by what [`statistics`] says of tables.
+//!    joins are ordered by what [`statistics`] says of tables. Catalogs are tables whose rows are
+//!    made then; they show of views what [`view_columns`] binds.
 //!    [`parameters`] are constants by then: a statement is bound with their types, and lowered for
 //!    the values of each execution, so that scans skip blocks.
 //! 2. [`pool`] has the workers of the database and counts what each engine ran.
@@ -31,6 +32,7 @@ mod returned_rows;
 mod row_changes;
 mod rows;
 mod statistics;
+mod view_columns;
 
 pub(crate) use compile::{
     CompiledQuery, EngineOffer, OfferedStatement, ParsedQuery, compile, compile_at_once,
@@ -47,3 +49,4 @@ pub(crate) use row_changes::{
     ChangeForm, ChangeQueries, ChangedBatch, ChangedRowStream, CompiledChange, GivenStatement,
     MeasuredChange, OfferedChange, RepeatedIds,
 };
+pub(crate) use view_columns::view_types;

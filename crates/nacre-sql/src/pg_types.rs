@@ -114,7 +114,7 @@ impl PgType {
     }
 
     /// Returns the type of that name in PostgreSQL's catalog, arrays among them.
-    fn in_catalog(name: &str) -> Option<PgType> {
+    pub(crate) fn in_catalog(name: &str) -> Option<PgType> {
         let entry = find_type_named(name)?;
         let array_oid = entry.array.map_or(0, |oid| oid.0);
         Some(PgType { oid: entry.oid.0, name: entry.name, size: entry.length, array_oid })

@@ -116,6 +116,12 @@ impl Planner {
         &self.settings
     }
 
+    /// Returns what the catalogs tell of.
+    pub(crate) fn catalogs(&self) -> Catalogs {
+        let (settings, sources) = (Arc::clone(&self.settings), self.catalog_sources.clone());
+        Catalogs::new(self.store.clone(), settings, sources)
+    }
+
     /// Returns who the session acts as.
     pub(crate) fn acting(&self) -> Acting {
         self.settings.acting()
@@ -229,8 +235,7 @@ impl Planner {
         let views = PlannedViews::default();
         let catalogs = MemoryCatalogProviderList::new();
         let store = self.store.clone();
-        let (settings, sources) = (Arc::clone(&self.settings), self.catalog_sources.clone());
-        let postgres = Catalogs::new(store.clone(), views.clone(), settings, sources);
+        let postgres = self.catalogs();
         let moment = Arc::clone(moment);
         let asked = (self.acting(), views.clone());
         let catalog = StoreCatalog::new(store, moment, asked, postgres, tables);

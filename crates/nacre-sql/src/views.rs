@@ -352,9 +352,10 @@ pub(crate) fn system_views() -> impl Iterator<Item = (&'static str, SchemaRef)> 
     View::ALL.into_iter().map(|view| (view.name(), view.schema()))
 }
 
-/// Whether one of the views has that name.
-pub(crate) fn is_system_view(name: &str) -> bool {
-    View::ALL.into_iter().any(|view| view.name() == name)
+/// Returns the columns of the view of that name, as they are now.
+pub(crate) fn system_view_columns(name: &str, store: &Store) -> Option<Vec<ArrayRef>> {
+    let view = View::ALL.into_iter().find(|view| view.name() == name)?;
+    Some(view.columns(store))
 }
 
 /// The schema of the views.

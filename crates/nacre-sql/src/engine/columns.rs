@@ -45,8 +45,8 @@ pub(super) fn answer_schema(
     let mut fields = Vec::with_capacity(outputs.len());
     for (output, source) in outputs.iter().zip(sources) {
         let mut field = Field::new(&output.name, arrow_type(output)?, source.is_nullable);
-        // Clients read names of types as texts.
-        let entry = output.sql_type.entry().filter(|entry| entry.oid != TypeOid::REGTYPE);
+        // Clients read names of objects as texts.
+        let entry = output.sql_type.entry().filter(|_| !is_name_of_object(output.sql_type));
         if let Some(entry) = entry.filter(|entry| PgType::of_field(&field).0.name != entry.name) {
             field.metadata_mut().insert(TYPE_KEY.to_owned(), entry.name.to_owned());
         }
@@ -56,6 +56,11 @@ pub(super) fn answer_schema(
         });
     }
     Ok(Arc::new(Schema::new(fields)))
+}
+
+/// Whether texts of a type are names of objects.
+fn is_name_of_object(sql_type: SqlType) -> bool {
+    matches!(sql_type.kind(), TypeKind::Oid(oid) if oid != TypeOid::OID)
 }
 
 fn arrow_type(output: &QueryOutput) -> Result<DataType> {
@@ -79,8 +84,10 @@ fn arrow_type(output: &QueryOutput) -> Result<DataType> {
         TypeKind::Bytea => DataType::BinaryView,
         TypeKind::Interval(..) => DataType::Interval(IntervalUnit::MonthDayNano),
         TypeKind::Time(_) => DataType::Time64(TimeUnit::Microsecond),
+        TypeKind::Oid(TypeOid::OID) | TypeKind::TransactionId(_) => DataType::Int64,
         TypeKind::Uuid
-        | TypeKind::Oid(TypeOid::REGTYPE)
+        | TypeKind::Oid(_)
+        | TypeKind::CatalogText(_)
         | TypeKind::Json
         | TypeKind::Name
         | TypeKind::Char
@@ -93,7 +100,7 @@ fn arrow_type(output: &QueryOutput) -> Result<DataType> {
     })
 }
 
-/// Makes the rows of an answer.
+/// Makes the rows of an answer; `settings` are those of texts that clients are sent.
 ///
 /// # Errors
 /// `Internal` if the rows are not of the outputs.
@@ -101,8 +108,10 @@ pub(super) fn record_batch(
     schema: &SchemaRef,
     outputs: &[QueryOutput],
     batch: &ResultBatch,
+    settings: &ValueSettings,
 ) -> Result<RecordBatch> {
-    let arrays = outputs.iter().map(|output| output_array(output, batch)).collect::<Result<_>>()?;
+    let arrays = outputs.iter().map(|output| output_array(output, batch, settings));
+    let arrays = arrays.collect::<Result<_>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)
         .map_err(|error| internal(error.to_string()))
@@ -112,13 +121,17 @@ fn internal(message: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, format!("internal error in an answer: {message}"))
 }
 
-fn output_array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
+fn output_array(
+    output: &QueryOutput,
+    batch: &ResultBatch,
+    settings: &ValueSettings,
+) -> Result<ArrayRef> {
     let column = |index: usize| {
         let column = batch.columns.get(index).filter(|column| column.values.len() >= batch.rows);
         column.ok_or_else(|| internal(format_args!("column {index} is missing")))
     };
     match output.form() {
-        OutputForm::Computed => computed_array(output, batch),
+        OutputForm::Computed => computed_array(output, batch, settings),
         OutputForm::Decimal { index, digits, scale } => {
             let column = column(index)?;
             let values = whole_numbers(&column.values, batch.rows)?;
@@ -180,7 +193,11 @@ fn plain_array(column: &ColumnVector, sql_type: SqlType, rows: usize) -> Result<
 }
 
 /// Makes an array of what has to be computed value by value.
-fn computed_array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef> {
+fn computed_array(
+    output: &QueryOutput,
+    batch: &ResultBatch,
+    settings: &ValueSettings,
+) -> Result<ArrayRef> {
     match output.sql_type.kind() {
         TypeKind::Interval(..) => {
             let intervals = computed_values(output, batch, |value| match value {
@@ -188,6 +205,13 @@ fn computed_array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef>
                 other => Err(internal(format_args!("{other:?} is computed"))),
             })?;
             Ok(Arc::new(intervals.into_iter().collect::<IntervalMonthDayNanoArray>()))
+        }
+        TypeKind::Oid(TypeOid::OID) | TypeKind::TransactionId(_) => {
+            let numbers = computed_values(output, batch, |value| match value {
+                SqlValue::Oid(number) => Ok(i64::from(number)),
+                other => Err(internal(format_args!("{other:?} is computed"))),
+            })?;
+            Ok(Arc::new(numbers.into_iter().collect::<PrimitiveArray<Int64Type>>()))
         }
         TypeKind::Time(_) => {
             let times = computed_values(output, batch, |value| match value {
@@ -197,10 +221,9 @@ fn computed_array(output: &QueryOutput, batch: &ResultBatch) -> Result<ArrayRef>
             Ok(Arc::new(times.into_iter().collect::<Time64MicrosecondArray>()))
         }
         _ => {
-            let settings = ValueSettings::default();
             let texts = computed_values(output, batch, |value| {
                 let mut text = String::new();
-                value.write_text(output.sql_type, &settings, &mut text);
+                value.write_text(output.sql_type, settings, &mut text);
                 Ok(text)
             })?;
             let mut builder = StringViewBuilder::with_capacity(batch.rows);

@@ -16,7 +16,7 @@ use nacre_plan::control::{PlanningStopped, until_stopped};
 use nacre_plan::optimizer::{RowEstimates, optimize};
 use nacre_syntax::{CopySource, QueryExpression, Statement, TableSource, parse_statement};
 use nacre_types::datetime::{DateOrder, SqlTimestamp};
-use nacre_types::{SqlType, ValueSettings};
+use nacre_types::{SqlType, SystemCatalog, ValueSettings};
 
 use super::columns::{self, OutputSource};
 use super::errors::{from_bind, from_lowering};
@@ -29,7 +29,7 @@ use super::rows::QueryRows;
 use crate::cancellation::{cancelled, is_cancelled};
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain::PlanningTimes;
-use crate::pg_catalog::table_number;
+use crate::pg_catalog::{SessionCatalog, table_number};
 use crate::pg_types::{ColumnOrigin, PgType};
 use crate::planner::Planner;
 use crate::settings::{EngineChoice, ScanSettings, version_text};
@@ -60,6 +60,8 @@ pub(crate) struct CompiledQuery {
     explain: Option<ExplainRequest>,
     planning: PlanningTimes,
     scans: ScanSettings,
+    /// What knows names of objects in the answer.
+    catalog: Option<Arc<dyn SystemCatalog>>,
 }
 
 /// A parsed query, perhaps within EXPLAIN.
@@ -263,6 +265,9 @@ fn compile_whole(
     let bound = compilation.bind(&parameters.declared(), bind)?;
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
     let bound = compilation.with_values(bound, parameters)?;
+    if let Some(denied) = relations.denied() {
+        return Err(denied.into());
+    }
     planning.bind = clock.lap();
     let optimized = compilation.optimize(bound);
     planning.optimize = clock.lap();
@@ -272,7 +277,8 @@ fn compile_whole(
     let schema = schema.map_err(|error| compilation.limit(error))?;
     planning.compile = clock.lap();
     let (explain, scans) = (parsed.explain, *scans);
-    Ok(CompiledQuery { query, schema, parameters: types, explain, planning, scans })
+    let catalog = settings.catalog.clone();
+    Ok(CompiledQuery { query, schema, parameters: types, explain, planning, scans, catalog })
 }
 
 /// What came of a statement that was offered to the engine.
@@ -341,9 +347,12 @@ pub(super) struct StatementCompilation<'a> {
 impl<'a> StatementCompilation<'a> {
     pub(super) fn new(planner: &'a Planner, moment: &'a Moment, sql: &'a str) -> Self {
         let scans = planner.settings().scans();
+        let catalog = Arc::new(SessionCatalog::new(planner.catalogs()));
+        let settings = value_settings(planner, Arc::clone(&catalog) as Arc<dyn SystemCatalog>);
+        let (store, acting) = (planner.store(), planner.acting());
         Self {
-            relations: SnapshotRelations::new(planner.store(), moment, planner.acting(), scans),
-            settings: value_settings(planner),
+            relations: SnapshotRelations::new(store, moment, acting, scans, catalog),
+            settings,
             scans,
             is_forced: planner.settings().engine() == EngineChoice::Nacre,
             is_change: false,
@@ -493,10 +502,10 @@ impl CompiledQuery {
         pool: &EnginePool,
         moment: &Moment,
     ) -> Result<SendableRecordBatchStream> {
-        let Self { query, schema, explain, planning, scans, .. } = self;
+        let Self { query, schema, explain, planning, scans, catalog, .. } = self;
         let Some(request) = explain else {
             note_reads(&query.plan.root, moment);
-            return Ok(QueryRows::start(pool, query, scans)?.with_schema(schema).boxed());
+            return Ok(QueryRows::start(pool, query, scans)?.with_schema(schema, catalog).boxed());
         };
         let description = query.plan.root.describe();
         let mut execution = None;
@@ -537,7 +546,7 @@ pub(super) fn sources(plan: &QueryPlan, relations: &SnapshotRelations<'_>) -> Ve
 }
 
 /// Returns how the session reads and writes texts of values.
-fn value_settings(planner: &Planner) -> ValueSettings {
+fn value_settings(planner: &Planner, catalog: Arc<dyn SystemCatalog>) -> ValueSettings {
     let mut settings = ValueSettings::default();
     let style = planner.settings().shown("DateStyle").unwrap_or_default();
     settings.datetime.date_order = match style.rsplit_once(", ") {
@@ -550,5 +559,6 @@ fn value_settings(planner: &Planner) -> ValueSettings {
     settings.datetime.statement =
         SqlTimestamp::from_unix_micros(planner.settings().statement_began()).ok();
     settings.version = Some(version_text().into());
+    settings.catalog = Some(catalog);
     settings
 }

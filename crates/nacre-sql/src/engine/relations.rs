@@ -17,11 +17,11 @@ use nacre_syntax::{Statement, parse_statement};
 use super::statistics::StoredTableStatistics;
 use crate::error::{Error, ErrorKind};
 use crate::from_store::from_store;
-use crate::names::SCHEMA;
+use crate::names::{SCHEMA, SYSTEM_SCHEMA};
+use crate::pg_catalog::{SessionCatalog, virtual_table, virtual_table_of};
 use crate::privileges::Acting;
 use crate::settings::ScanSettings;
 use crate::transaction::Moment;
-use crate::views::is_system_view;
 
 /// Longest text of a view that is parsed here.
 const VIEW_BYTES_MAX: usize = 16 << 10;
@@ -29,7 +29,7 @@ const VIEW_BYTES_MAX: usize = 16 << 10;
 /// Tables that were found, by their numbers.
 pub(super) type FoundTables = Vec<(RelationId, Arc<Table>)>;
 
-/// Finds tables and users' views by name. Those of catalogs are read by the other engine alone.
+/// Finds tables, views and catalogs by name.
 pub(super) struct SnapshotRelations<'a> {
     store: &'a Store,
     moment: &'a Moment,
@@ -37,6 +37,12 @@ pub(super) struct SnapshotRelations<'a> {
     scans: ScanSettings,
     /// What was found, by their numbers.
     found: RefCell<FoundTables>,
+    /// What the catalogs answer.
+    catalog: Arc<SessionCatalog>,
+    /// Virtual tables that were found.
+    virtual_tables: RefCell<Vec<Arc<RelationDefinition>>>,
+    /// Why the role may not run a query that is bound.
+    denied: RefCell<Option<Error>>,
     /// Rows that the statement has at hand.
     given: RefCell<Option<(RelationId, Arc<GivenRows>)>>,
     /// Statistics of tables that the optimizer has asked about.
@@ -52,9 +58,22 @@ impl<'a> SnapshotRelations<'a> {
         moment: &'a Moment,
         acting: Acting,
         scans: ScanSettings,
+        catalog: Arc<SessionCatalog>,
     ) -> Self {
-        let (found, given, tables, columns, refused) = Default::default();
-        Self { store, moment, acting, scans, found, given, tables, columns, refused }
+        Self {
+            store,
+            moment,
+            acting,
+            scans,
+            found: RefCell::default(),
+            catalog,
+            virtual_tables: RefCell::default(),
+            denied: RefCell::default(),
+            given: RefCell::default(),
+            tables: RefCell::default(),
+            columns: RefCell::default(),
+            refused: RefCell::default(),
+        }
     }
 
     /// Returns the tables that were found, for those who plan a part of the statement later.
@@ -77,6 +96,32 @@ impl<'a> SnapshotRelations<'a> {
         self.refused.borrow_mut().take()
     }
 
+    /// Returns why the role may not run a query that is bound, if it may not.
+    pub(super) fn denied(&self) -> Option<Error> {
+        self.denied.borrow_mut().take()
+    }
+
+    /// Finds a virtual table.
+    fn find_virtual(&self, schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
+        let table = virtual_table(schema, name)?;
+        if let Err(error) = self.catalog.require_read(&table) {
+            *self.denied.borrow_mut() = Some(error);
+        }
+        self.virtual_tables.borrow_mut().push(Arc::clone(&table));
+        Some(table)
+    }
+
+    fn virtual_definition(&self, id: RelationId) -> Option<Arc<RelationDefinition>> {
+        let mut tables = self.virtual_tables.borrow_mut();
+        if let Some(found) = tables.iter().find(|table| table.id == id) {
+            return Some(Arc::clone(found));
+        }
+        // One that was found when another part of the statement was planned.
+        let table = virtual_table_of(id)?;
+        tables.push(Arc::clone(&table));
+        Some(table)
+    }
+
     /// Returns a table that was found.
     pub(super) fn table(&self, id: RelationId) -> Option<Arc<Table>> {
         let found = self.found.borrow();
@@ -91,33 +136,32 @@ impl<'a> SnapshotRelations<'a> {
         self.tables.borrow_mut().entry(id).or_insert_with(of_table).clone()
     }
 
-    /// Checks that a relation may be read, by name; notes why if it may not. A view is checked
-    /// with all that it reads, so that names within its query need no check.
+    /// Checks that a relation of users may be read, by name; notes why if it may not. A view is
+    /// checked with all that it reads, so that names within its query need no check.
     fn may_read(&self, schema: Option<&str>, name: &str) -> bool {
-        if !self.is_of_users(schema, name) {
+        if !is_of_users(schema) {
             return false;
         }
         let checked = self.acting.require_read(self.store, name);
         checked.map_err(|error| *self.refused.borrow_mut() = Some(error)).is_ok()
     }
 
-    /// Whether a name is one of the users' schema; notes that others cannot be read here. Without a
-    /// schema, names of the catalogs come first.
-    fn is_of_users(&self, schema: Option<&str>, name: &str) -> bool {
-        let is_so = match schema {
-            Some(schema) => schema == SCHEMA,
-            None => !name.starts_with("pg_"),
-        };
-        if !is_so {
-            self.refuse_elsewhere(name);
+    /// Finds a relation of any schema. Without one, names are looked for in PostgreSQL's catalogs,
+    /// then among those of users, then among Nacre's own views.
+    fn find_of_all(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        find_of_users: impl Fn() -> Option<Arc<RelationDefinition>>,
+    ) -> Option<Arc<RelationDefinition>> {
+        if let Some(table) = self.find_virtual(schema, name) {
+            return Some(table);
         }
-        is_so
-    }
-
-    /// Notes that a relation cannot be read here, but by the other engine.
-    fn refuse_elsewhere(&self, name: &str) {
-        let what = format_args!("relation {name} in Nacre's own engine");
-        *self.refused.borrow_mut() = Some(Error::not_supported(what));
+        let is_taken = || self.store.view(name).is_some() || self.refused.borrow().is_some();
+        find_of_users().or_else(|| {
+            let is_own = schema.is_none() && !is_taken();
+            if is_own { self.find_virtual(Some(SYSTEM_SCHEMA), name) } else { None }
+        })
     }
 
     fn found(&self, name: &str) -> Option<Arc<RelationDefinition>> {
@@ -133,31 +177,41 @@ impl<'a> SnapshotRelations<'a> {
             Err(error @ StoreError::DefinitionChanged { .. }) => return Err(from_store(error)),
             _ => return Ok(None),
         };
-        let schema = table.schema();
-        let mut columns = Vec::with_capacity(schema.columns.len());
-        for column in &schema.columns {
-            let sql_type = column_sql_type(column.column_type).map_err(|error| {
-                let message = format!("column {} of {name}: {error}", column.name);
-                Error::new(ErrorKind::Internal, message)
-            })?;
-            let (name, is_nullable) = (column.name.clone(), column.is_nullable);
-            columns.push(RelationColumn { name, sql_type, is_nullable });
-        }
-        let id = RelationId(table.id().number());
-        self.found.borrow_mut().push((id, Arc::clone(&table)));
-        Ok(Some(Arc::new(RelationDefinition {
-            id,
-            schema: SCHEMA.to_owned(),
-            name: name.to_owned(),
-            columns,
-            primary_key: schema.primary_key.clone().unwrap_or_default(),
-        })))
+        let definition = table_definition(&table)?;
+        self.found.borrow_mut().push((definition.id, Arc::clone(&table)));
+        Ok(Some(Arc::new(definition)))
     }
+}
+
+/// Returns a table as queries name it.
+///
+/// # Errors
+/// `Internal`, of types that columns do not have.
+pub(super) fn table_definition(table: &Table) -> Result<RelationDefinition, Error> {
+    let schema = table.schema();
+    let mut columns = Vec::with_capacity(schema.columns.len());
+    for column in &schema.columns {
+        let sql_type = column_sql_type(column.column_type).map_err(|error| {
+            let message = format!("column {} of {}: {error}", column.name, schema.name);
+            Error::new(ErrorKind::Internal, message)
+        })?;
+        let (name, is_nullable) = (column.name.clone(), column.is_nullable);
+        columns.push(RelationColumn { name, sql_type, is_nullable });
+    }
+    Ok(RelationDefinition {
+        id: RelationId(table.id().number()),
+        schema: SCHEMA.to_owned(),
+        name: schema.name.clone(),
+        columns,
+        primary_key: schema.primary_key.clone().unwrap_or_default(),
+        table_oid: None,
+    })
 }
 
 impl RelationCatalog for SnapshotRelations<'_> {
     fn find_relation(&self, schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
-        if self.may_read(schema, name) { self.found(name) } else { None }
+        let find = || if self.may_read(schema, name) { self.found(name) } else { None };
+        self.find_of_all(schema, name, find)
     }
 
     fn find_relation_of_view(
@@ -165,7 +219,8 @@ impl RelationCatalog for SnapshotRelations<'_> {
         schema: Option<&str>,
         name: &str,
     ) -> Option<Arc<RelationDefinition>> {
-        if self.is_of_users(schema, name) { self.found(name) } else { None }
+        let find = || if is_of_users(schema) { self.found(name) } else { None };
+        self.find_of_all(schema, name, find)
     }
 
     fn find_view(
@@ -176,19 +231,13 @@ impl RelationCatalog for SnapshotRelations<'_> {
     ) -> Option<Arc<ViewDefinition>> {
         let is_reachable = match reader {
             ViewReader::Query => self.may_read(schema, name),
-            ViewReader::View => self.is_of_users(schema, name),
+            ViewReader::View => is_of_users(schema),
         };
         // A table of the name that cannot be read now is no view.
         if !is_reachable || self.refused.borrow().is_some() {
             return None;
         }
-        let Some(view) = self.store.view(name) else {
-            // Nacre's own views are found without their schema, behind those of users.
-            if is_system_view(name) {
-                self.refuse_elsewhere(name);
-            }
-            return None;
-        };
+        let view = self.store.view(name)?;
         let definition = view_definition(&view);
         if definition.is_none() {
             let what = format_args!("the query of view {name} in Nacre's own engine");
@@ -198,9 +247,14 @@ impl RelationCatalog for SnapshotRelations<'_> {
     }
 }
 
+/// Whether names with that schema, or without one, may be those of users' relations.
+pub(super) fn is_of_users(schema: Option<&str>) -> bool {
+    schema.is_none_or(|schema| schema == SCHEMA)
+}
+
 /// Parses a view; `None` if its text may have another meaning here: it was printed by the other
 /// parser, which reads escapes within strings in its own way.
-fn view_definition(view: &ViewDef) -> Option<ViewDefinition> {
+pub(super) fn view_definition(view: &ViewDef) -> Option<ViewDefinition> {
     if view.text.len() > VIEW_BYTES_MAX || view.text.contains('\\') {
         return None;
     }
@@ -216,6 +270,9 @@ fn view_definition(view: &ViewDef) -> Option<ViewDefinition> {
 
 impl RelationStatistics for SnapshotRelations<'_> {
     fn row_count(&self, relation: RelationId) -> Option<u64> {
+        if let Some(table) = self.virtual_definition(relation) {
+            return u64::try_from(self.catalog.row_count(&table)).ok();
+        }
         self.table_statistics(relation).map(|statistics| statistics.rows())
     }
 
@@ -243,7 +300,10 @@ impl StoredRelations for SnapshotRelations<'_> {
         }
     }
 
-    fn given_rows(&self, relation: RelationId) -> Option<Arc<GivenRows>> {
+    fn given_rows(&self, relation: RelationId, positions: &[usize]) -> Option<Arc<GivenRows>> {
+        if let Some(table) = self.virtual_definition(relation) {
+            return Some(Arc::new(self.catalog.given_rows(&table, positions)));
+        }
         let given = self.given.borrow();
         given.as_ref().filter(|(own, _)| *own == relation).map(|(_, rows)| Arc::clone(rows))
     }

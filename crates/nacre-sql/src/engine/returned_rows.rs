@@ -1,16 +1,21 @@
 //! RETURNING in Nacre's own engine: a query over the rows that a statement is about to write.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use nacre_exec::lower::{GivenColumn, GivenRows, StoredColumnValues};
 use nacre_plan::algebra::QueryPlan;
 use nacre_store::Table;
+use nacre_types::SystemCatalog;
 
 use super::columns;
 use super::compile::{CompilationResult, StatementCompilation, sources};
 use super::given_rows::GivenRowsQuery;
 use super::pool::EnginePool;
+use super::rows::answer_settings;
 use crate::error::Result;
+use crate::pg_catalog::SessionCatalog;
 use crate::planner::Planner;
 use crate::transaction::Moment;
 
@@ -62,10 +67,12 @@ impl ReturningQuery {
         pool: &EnginePool,
         rows: GivenRows,
     ) -> Result<Vec<RecordBatch>> {
+        let catalog: Arc<dyn SystemCatalog> = Arc::new(SessionCatalog::new(planner.catalogs()));
+        let settings = answer_settings(Some(catalog));
         let mut rows = self.query.start(planner, moment, pool, rows)?;
         let mut batches = Vec::new();
         while let Some(batch) = rows.next().await? {
-            batches.push(columns::record_batch(&self.schema, rows.outputs(), &batch)?);
+            batches.push(columns::record_batch(&self.schema, rows.outputs(), &batch, &settings)?);
         }
         Ok(batches)
     }

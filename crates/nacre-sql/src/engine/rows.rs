@@ -14,6 +14,7 @@ use futures::task::AtomicWaker;
 use nacre_exec::dispatch::{QueryOptions, QueryReport, ResultStream, WorkerPool};
 use nacre_exec::lower::{PhysicalQuery, QueryOutput};
 use nacre_exec::vector::ResultBatch;
+use nacre_types::{SystemCatalog, ValueSettings};
 
 use super::columns::record_batch;
 use super::errors::from_exec;
@@ -65,9 +66,13 @@ impl QueryRows {
         Ok(Self { rows, waker, outputs: query.outputs, handed_on: 0, _workers: workers })
     }
 
-    /// Has the rows be Arrow arrays.
-    pub(super) fn with_schema(self, schema: SchemaRef) -> ArrowRows {
-        ArrowRows { rows: self, schema }
+    /// Has the rows be Arrow arrays. Names of objects are those that `catalog` knows.
+    pub(super) fn with_schema(
+        self,
+        schema: SchemaRef,
+        catalog: Option<Arc<dyn SystemCatalog>>,
+    ) -> ArrowRows {
+        ArrowRows { rows: self, schema, settings: answer_settings(catalog) }
     }
 
     /// Returns what the columns of the batches stand for.
@@ -107,10 +112,16 @@ impl QueryRows {
     }
 }
 
+/// Returns the settings of texts that clients are sent; `catalog` knows names of objects.
+pub(super) fn answer_settings(catalog: Option<Arc<dyn SystemCatalog>>) -> ValueSettings {
+    ValueSettings { catalog, ..ValueSettings::default() }
+}
+
 /// The rows of a query as Arrow arrays.
 pub(super) struct ArrowRows {
     rows: QueryRows,
     schema: SchemaRef,
+    settings: ValueSettings,
 }
 
 impl ArrowRows {
@@ -126,7 +137,9 @@ impl Stream for ArrowRows {
         let this = &mut *self;
         let taken = match ready!(this.rows.poll_batch(context)) {
             Ok(None) => return Poll::Ready(None),
-            Ok(Some(batch)) => record_batch(&this.schema, this.rows.outputs(), &batch),
+            Ok(Some(batch)) => {
+                record_batch(&this.schema, this.rows.outputs(), &batch, &this.settings)
+            }
             Err(error) => Err(error),
         };
         Poll::Ready(Some(taken.map_err(external)))

@@ -80,7 +80,7 @@ fn length(args: &[Cell]) -> Option<i64> {
     }
 }
 
-fn element(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn element(call: &Call<'_>, args: &[Cell]) -> Outcome {
     let (Cell::List(cells), Some(at)) = (&args[0], args[1].int()) else { return Ok(Cell::Null) };
     let place = usize::try_from(at - first(call)).ok();
     Ok(place.and_then(|place| cells.get(place)).cloned().unwrap_or_default())
@@ -135,7 +135,7 @@ fn members(cell: &Cell) -> crate::error::Result<Option<Vec<Cell>>> {
     }
 }
 
-fn any(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn any(_: &Call<'_>, args: &[Cell]) -> Outcome {
     let Some(members) = members(&args[2])? else { return Ok(Cell::Null) };
     let operator = args[1].text().unwrap_or_default();
     let mut has_null = false;
@@ -149,7 +149,7 @@ fn any(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
     Ok(if has_null { Cell::Null } else { false.into() })
 }
 
-fn all(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn all(_: &Call<'_>, args: &[Cell]) -> Outcome {
     let Some(members) = members(&args[2])? else { return Ok(Cell::Null) };
     let operator = args[1].text().unwrap_or_default();
     let mut has_null = false;
@@ -163,7 +163,7 @@ fn all(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
     Ok(if has_null { Cell::Null } else { true.into() })
 }
 
-fn to_string(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn to_string(_: &Call<'_>, args: &[Cell]) -> Outcome {
     let (Cell::List(cells), Some(between)) = (&args[0], args[1].shown()) else {
         return Ok(Cell::Null);
     };

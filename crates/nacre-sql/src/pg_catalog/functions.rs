@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use datafusion::arrow::array::ArrayRef;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -11,49 +12,86 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     TypeSignature, Volatility,
 };
-use nacre_store::{AccessState, Store};
+use nacre_store::AccessState;
+use nacre_types::parse_type_name;
 
 use super::array_casts::several_dimensions;
 use super::cells::{self, Cell};
+use super::names::qualified_name;
 use super::objects::{FIRST, Kind, Objects};
+use super::provider::Catalogs;
+use super::session_catalog::SessionCatalog;
 use super::{
     array_casts, arrays, definitions, fixed, privileges, relation_rows, roles, type_rows, typed,
     view_rows,
 };
+use crate::activity::Activities;
+use crate::advisory_locks::SessionLocks;
 use crate::error::{Error, ErrorKind};
 use crate::pg_types::TYPE_KEY;
+use crate::sequences::SequenceCalls;
 use crate::settings::Settings;
-use crate::user_views::PlannedViews;
 
 type Outcome = crate::error::Result<Cell>;
 
 /// What a function is told of a call beside the values.
 pub(super) struct Call<'a> {
-    store: &'a Store,
-    settings: &'a Settings,
-    objects: Option<Objects>,
+    catalog: &'a SessionCatalog,
     /// The name of the function.
     pub(super) name: &'static str,
     /// The fields of the arguments.
     pub(super) fields: &'a [FieldRef],
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    /// Makes a call of Nacre's own engine.
+    pub(super) fn of(catalog: &'a SessionCatalog, name: &'static str) -> Self {
+        Self { catalog, name, fields: &[] }
+    }
+
     /// Returns the role that the session acts as.
     pub(super) fn acting(&self) -> u32 {
-        self.settings.acting().oid
+        self.settings().acting().oid
+    }
+
+    pub(super) fn settings(&self) -> &'a Settings {
+        self.catalog.catalogs().settings()
+    }
+
+    /// Returns the sessions of the database.
+    pub(super) fn activities(&self) -> &'a Activities {
+        &self.catalog.catalogs().sources().activities
+    }
+
+    /// Returns what may be asked of sequences.
+    pub(super) fn sequences(&self) -> SequenceCalls<'a> {
+        let catalogs = self.catalog.catalogs();
+        let (store, settings) = (catalogs.store(), catalogs.settings());
+        SequenceCalls { store, given: &catalogs.sources().given, settings, is_free: false }
+    }
+
+    /// Returns the advisory locks of the session.
+    pub(super) fn locks(&self) -> &'a SessionLocks {
+        &self.catalog.catalogs().sources().session_locks
+    }
+
+    /// Returns when the database was opened.
+    pub(super) fn opened(&self) -> SystemTime {
+        self.catalog.catalogs().sources().opened
     }
 
     /// Returns roles, owners and grants.
     pub(super) fn access(&self) -> Arc<AccessState> {
-        self.store.access()
+        self.catalog.catalogs().access()
     }
 
-    pub(super) fn objects(&mut self) -> &Objects {
-        let store = self.store;
-        self.objects.get_or_insert_with(|| Objects::of(store, &PlannedViews::default()))
+    pub(super) fn objects(&self) -> &'a Objects {
+        self.catalog.objects()
     }
 }
+
+/// Computes a value.
+pub(super) type FunctionBody = fn(&Call<'_>, &[Cell]) -> Outcome;
 
 /// What type a function returns.
 #[derive(Clone, Copy)]
@@ -76,14 +114,14 @@ pub(super) struct Definition {
     /// Whether it is null as soon as an argument is.
     pub(super) is_strict: bool,
     pub(super) returns: Returns,
-    pub(super) body: fn(&mut Call<'_>, &[Cell]) -> Outcome,
+    pub(super) body: FunctionBody,
 }
 
 pub(super) const fn define(
     name: &'static str,
     count: (usize, usize),
     returns: Returns,
-    body: fn(&mut Call<'_>, &[Cell]) -> Outcome,
+    body: FunctionBody,
 ) -> Definition {
     Definition { name, count, is_strict: true, returns, body }
 }
@@ -92,7 +130,7 @@ pub(super) const fn define_for_nulls(
     name: &'static str,
     count: (usize, usize),
     returns: Returns,
-    body: fn(&mut Call<'_>, &[Cell]) -> Outcome,
+    body: FunctionBody,
 ) -> Definition {
     Definition { name, count, is_strict: false, returns, body }
 }
@@ -214,10 +252,11 @@ const FUNCTIONS: [Definition; 59] = [
     define_for_nulls("json_build_object", (1, usize::MAX), Returns::Named("json"), json_object),
     define_for_nulls("format", (1, usize::MAX), TEXT, format),
     define("to_regclass", (1, 1), Returns::Named("regclass"), |call, args| {
-        Ok(find_relation(call, args[0].text().unwrap_or_default()).into())
+        Ok(find_relation(call, args[0].text().unwrap_or_default())?.into())
     }),
     define("to_regtype", (1, 1), Returns::Named("regtype"), |_, args| {
-        Ok(definitions::type_named(args[0].text().unwrap_or_default()).into())
+        let named = parse_type_name(args[0].text().unwrap_or_default());
+        Ok(named.ok().map(|of| of.oid().0).into())
     }),
     define("to_regnamespace", (1, 1), OID, |_, args| {
         Ok(schema_named(args[0].text().unwrap_or_default()).into())
@@ -333,19 +372,20 @@ const PRIVILEGES: [Definition; 12] = [
     define("pg_has_role", (2, 3), BOOL, privileges::has_role),
 ];
 
-/// Makes the functions of a new session.
-pub(crate) fn functions(store: &Store, settings: &Arc<Settings>) -> Vec<Arc<ScalarUDF>> {
+/// Returns the functions that Nacre's own engine asks for, too.
+pub(super) fn definitions() -> impl Iterator<Item = Definition> {
     let visible = IS_VISIBLE.map(|name| define(name, (1, 1), BOOL, |_, _| Ok(true.into())));
     let table_is_visible = define("pg_table_is_visible", (1, 1), BOOL, table_is_visible);
-    FUNCTIONS
-        .into_iter()
+    FUNCTIONS.into_iter().chain(visible).chain(PRIVILEGES).chain([table_is_visible])
+}
+
+/// Makes the functions of a new session.
+pub(crate) fn functions(catalogs: &Catalogs) -> Vec<Arc<ScalarUDF>> {
+    definitions()
         .chain(NAMES)
-        .chain(visible)
-        .chain(PRIVILEGES)
-        .chain([table_is_visible])
         .chain(arrays::functions())
         .chain(typed::functions())
-        .map(|definition| Function::new(definition, store.clone(), Arc::clone(settings)))
+        .map(|definition| Function::new(definition, catalogs.clone()))
         .map(|function| Arc::new(ScalarUDF::new_from_impl(function)))
         .chain(array_casts::functions())
         .collect()
@@ -392,7 +432,7 @@ fn json_value(cell: &Cell) -> String {
     }
 }
 
-fn json_object(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn json_object(_: &Call<'_>, args: &[Cell]) -> Outcome {
     if !args.len().is_multiple_of(2) {
         let message = "argument list must have even number of elements";
         return Err(Error::new(ErrorKind::InvalidData, message).with_code("22023"));
@@ -409,7 +449,7 @@ fn json_object(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
 }
 
 /// Puts values into a text in the places of `%s`, `%I` and `%L`.
-fn format(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn format(_: &Call<'_>, args: &[Cell]) -> Outcome {
     let Some(pattern) = args[0].text() else { return Ok(Cell::Null) };
     let mut values = args[1..].iter();
     let mut text = String::new();
@@ -444,11 +484,11 @@ fn format(_: &mut Call<'_>, args: &[Cell]) -> Outcome {
 }
 
 /// How often something happened is not counted.
-fn not_counted(_: &mut Call<'_>, _: &[Cell]) -> Outcome {
+fn not_counted(_: &Call<'_>, _: &[Cell]) -> Outcome {
     Ok(Cell::Int(0))
 }
 
-fn nothing(_: &mut Call<'_>, _: &[Cell]) -> Outcome {
+fn nothing(_: &Call<'_>, _: &[Cell]) -> Outcome {
     Ok(Cell::Null)
 }
 
@@ -488,39 +528,20 @@ fn known(cell: &Cell, kind: &str, find: impl Fn(&str) -> Option<i64>) -> Outcome
     })
 }
 
-fn schema_named(name: &str) -> Option<u32> {
+pub(super) fn schema_named(name: &str) -> Option<u32> {
     fixed::SCHEMAS.iter().find(|(_, known)| *known == name).map(|(oid, _)| *oid)
 }
 
-/// Takes a name apart at its dots, as SQL reads it.
-fn parts(name: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut is_quoted = false;
-    for one in name.trim().chars() {
-        match one {
-            '"' => is_quoted = !is_quoted,
-            '.' if !is_quoted => parts.push(String::new()),
-            _ => {
-                if let Some(part) = parts.last_mut() {
-                    match is_quoted {
-                        true => part.push(one),
-                        false => part.extend(one.to_lowercase()),
-                    }
-                }
-            }
-        }
-    }
-    parts
-}
-
 /// Returns the number of the relation of a name.
-fn find_relation(call: &mut Call<'_>, name: &str) -> Option<i64> {
-    let parts = parts(name);
+///
+/// # Errors
+/// 42602 for what is no name.
+fn find_relation(call: &Call<'_>, name: &str) -> crate::error::Result<Option<i64>> {
+    let parts = qualified_name(name)?;
     let (schema, name) = match parts.as_slice() {
         [name] => (None, name),
-        [schema, name] => (Some(schema.as_str()), name),
-        [_, schema, name] => (Some(schema.as_str()), name),
-        _ => return None,
+        [schema, name] | [_, schema, name] => (Some(schema.as_str()), name),
+        _ => return Ok(None),
     };
     let system = relation_rows::system_names().find(|(_, known, of)| {
         let is_of = match schema {
@@ -530,16 +551,16 @@ fn find_relation(call: &mut Call<'_>, name: &str) -> Option<i64> {
         *known == name && is_of
     });
     if let Some((oid, ..)) = system {
-        return Some(oid.into());
+        return Ok(Some(oid.into()));
     }
     if schema.is_some_and(|schema| schema != crate::names::SCHEMA) {
-        return None;
+        return Ok(None);
     }
-    call.objects().named(name).map(|one| one.oid.into())
+    Ok(call.objects().named(name).map(|one| one.oid.into()))
 }
 
 /// Returns the number of a relation that is given by its number or by its name.
-pub(super) fn relation_of(call: &mut Call<'_>, cell: &Cell) -> crate::error::Result<i64> {
+pub(super) fn relation_of(call: &Call<'_>, cell: &Cell) -> crate::error::Result<i64> {
     let text = match cell {
         Cell::Text(text) => text.trim(),
         other => return Ok(other.int().unwrap_or(0)),
@@ -550,12 +571,12 @@ pub(super) fn relation_of(call: &mut Call<'_>, cell: &Cell) -> crate::error::Res
     if let Ok(number) = text.parse() {
         return Ok(number);
     }
-    find_relation(call, text)
+    find_relation(call, text)?
         .ok_or_else(|| Error::undefined_table(format!("relation \"{text}\" does not exist")))
 }
 
 /// Returns the name of a relation as `regclass` shows it.
-fn relation_name(call: &mut Call<'_>, oid: i64) -> String {
+pub(super) fn relation_name(call: &Call<'_>, oid: i64) -> String {
     if oid == 0 {
         return "-".to_owned();
     }
@@ -574,7 +595,7 @@ fn relation_name(call: &mut Call<'_>, oid: i64) -> String {
     found.map_or_else(|| oid.to_string(), |one| definitions::quoted(&one.name))
 }
 
-fn table_is_visible(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn table_is_visible(call: &Call<'_>, args: &[Cell]) -> Outcome {
     let oid = int(args, 0);
     if oid >= i64::from(FIRST) {
         return Ok(call.objects().relation(oid).map(|_| true).into());
@@ -583,7 +604,7 @@ fn table_is_visible(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
     Ok(found.map(|(_, _, schema)| schema == fixed::PG_CATALOG).into())
 }
 
-fn serial_sequence(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn serial_sequence(call: &Call<'_>, args: &[Cell]) -> Outcome {
     let table = relation_of(call, &args[0])?;
     let column = args[1].text().unwrap_or_default();
     let objects = call.objects();
@@ -601,7 +622,7 @@ fn serial_sequence(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
 }
 
 /// Returns the value that a sequence gave last; null if it gave none.
-fn sequence_last_value(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn sequence_last_value(call: &Call<'_>, args: &[Cell]) -> Outcome {
     let oid = relation_of(call, &args[0])?;
     let found = call.objects().relation(oid);
     Ok(match found.map(|one| &one.is) {
@@ -613,7 +634,7 @@ fn sequence_last_value(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
     })
 }
 
-fn heap_size(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn heap_size(call: &Call<'_>, args: &[Cell]) -> Outcome {
     let oid = relation_of(call, &args[0])?;
     if oid < i64::from(FIRST) {
         return Ok(0.into());
@@ -631,7 +652,7 @@ fn index_size(table: &nacre_store::Table, name: &str) -> u64 {
     found.map_or(0, |index| index.bytes() as u64)
 }
 
-fn indexes_size(call: &mut Call<'_>, args: &[Cell]) -> Outcome {
+fn indexes_size(call: &Call<'_>, args: &[Cell]) -> Outcome {
     let oid = relation_of(call, &args[0])?;
     let bytes = call.objects().relation(oid).map(|one| match &one.is {
         Kind::Table(table) => table.indexes().iter().map(|index| index.bytes() as i64).sum(),
@@ -659,12 +680,11 @@ fn size_pretty(bytes: i64) -> String {
 struct Function {
     definition: Definition,
     signature: Signature,
-    store: Store,
-    settings: Arc<Settings>,
+    catalogs: Catalogs,
 }
 
 impl Function {
-    fn new(definition: Definition, store: Store, settings: Arc<Settings>) -> Self {
+    fn new(definition: Definition, catalogs: Catalogs) -> Self {
         let (fewest, most) = definition.count;
         let counts = (fewest..=most).map(|count| match count {
             0 => TypeSignature::Nullary,
@@ -674,7 +694,7 @@ impl Function {
             usize::MAX => Signature::variadic_any(Volatility::Stable),
             _ => Signature::one_of(counts.collect(), Volatility::Stable),
         };
-        Self { definition, signature, store, settings }
+        Self { definition, signature, catalogs }
     }
 
     /// Whether it would have to do with arrays of arrays.
@@ -798,9 +818,9 @@ impl ScalarUDFImpl for Function {
         let rows = if are_scalars { 1 } else { rows };
         let arrays: Vec<ArrayRef> =
             args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<_>>()?;
-        let (store, settings) = (&self.store, self.settings.as_ref());
+        let catalog = SessionCatalog::new(self.catalogs.clone());
         let (name, fields) = (self.definition.name, args.arg_fields.as_slice());
-        let mut call = Call { store, settings, objects: None, name, fields };
+        let call = Call { catalog: &catalog, name, fields };
         let mut values = Vec::with_capacity(rows);
         for row in 0..rows {
             let cells = arrays.iter().map(|array| Cell::of(array, row));
@@ -809,7 +829,7 @@ impl ScalarUDFImpl for Function {
                 values.push(Cell::Null);
                 continue;
             }
-            let value = (self.definition.body)(&mut call, &cells);
+            let value = (self.definition.body)(&call, &cells);
             values.push(value.map_err(|error| DataFusionError::External(Box::new(error)))?);
         }
         let array = cells::array(args.return_field.data_type(), &values)?;

@@ -1,7 +1,7 @@
 //! Rows of `information_schema`.
 
 use nacre_store::index::IndexOrigin;
-use nacre_store::{AccessState, ForeignKeyAction, Identity, PUBLIC_ROLE, Securable, Store, Table};
+use nacre_store::{AccessState, ForeignKeyAction, Identity, PUBLIC_ROLE, Securable, Table};
 
 use super::cells::{Cell, Row, columns};
 use super::definitions;
@@ -13,17 +13,15 @@ use super::roles::{self, OWNER};
 use crate::names::{CATALOG, SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_types::PgType;
 use crate::privileges::{Acting, Kind as PrivilegeKind, grant_rows, grants_of, is_member};
-use crate::user_views::PlannedViews;
 use crate::views::system_views;
 
 /// Returns the rows of a view.
-pub(super) fn rows(store: &Store, views: &PlannedViews, acting: Acting, name: &str) -> Vec<Row> {
-    let objects = Objects::of(store, views);
+pub(super) fn rows(objects: &Objects, acting: Acting, name: &str) -> Vec<Row> {
     match name {
         "schemata" => schemata(&objects.access),
         "information_schema_catalog_name" => vec![vec![("catalog_name", CATALOG.into())]],
-        "tables" => tables(&objects),
-        "columns" => all_columns(&objects),
+        "tables" => tables(objects),
+        "columns" => all_columns(objects),
         "views" => objects.relations.iter().filter_map(view).collect(),
         "sequences" => objects.relations.iter().filter_map(sequence).collect(),
         "table_constraints" => objects.constraints.iter().map(constraint).collect(),
@@ -31,12 +29,12 @@ pub(super) fn rows(store: &Store, views: &PlannedViews, acting: Acting, name: &s
         "constraint_column_usage" => objects.constraints.iter().flat_map(used_columns).collect(),
         "constraint_table_usage" => objects.constraints.iter().filter_map(used_table).collect(),
         "referential_constraints" => {
-            objects.constraints.iter().filter_map(|one| reference(&objects, one)).collect()
+            objects.constraints.iter().filter_map(|one| reference(objects, one)).collect()
         }
         "check_constraints" => objects.constraints.iter().filter_map(check).collect(),
         "table_privileges" | "role_table_grants" => {
             let sees_public = name == "table_privileges";
-            let of = |one| privileges(&objects, one, acting, sees_public);
+            let of = |one| privileges(objects, one, acting, sees_public);
             objects.relations.iter().flat_map(of).collect()
         }
         "enabled_roles" => {

@@ -24,6 +24,7 @@ mod array_syntax;
 mod arrays;
 mod cells;
 mod definitions;
+mod effects;
 mod expand;
 mod fixed;
 mod functions;
@@ -31,6 +32,7 @@ mod information_columns;
 mod information_rows;
 mod keywords;
 mod lock_rows;
+mod names;
 mod objects;
 mod output;
 mod pg_columns;
@@ -39,10 +41,14 @@ mod provider;
 mod relation_rows;
 mod rewrite;
 mod roles;
+mod session_catalog;
+mod session_facts;
 mod statistics_rows;
 mod type_rows;
 mod typed;
+mod values;
 mod view_rows;
+mod virtual_tables;
 
 pub(crate) use array_casts::read_array;
 pub(crate) use array_syntax::check_cast;
@@ -53,4 +59,6 @@ pub(crate) use provider::{
     CatalogSchema, CatalogSources, Catalogs, INFORMATION_SCHEMA, PG_CATALOG, catalog_columns,
 };
 pub(crate) use rewrite::{call, expression, select, table_factor};
+pub(crate) use session_catalog::SessionCatalog;
 pub(crate) use typed::{array_elements, array_function, text_function};
+pub(crate) use virtual_tables::{virtual_table, virtual_table_of};

@@ -9,15 +9,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::DataType;
 use nacre_store::index::{IndexDef, IndexOrigin};
 use nacre_store::{
     AccessState, CheckRule, ColumnDefault, ForeignKeyDef, Identity, ObjectAccess, SEQUENCES_TABLE,
     Securable, Sequence, Store, Table, ViewDef,
 };
+use nacre_types::SqlType;
 
+use crate::engine::view_types;
 use crate::pg_types::PgType;
-use crate::user_views::PlannedViews;
 
 /// The first number of an object of users.
 pub(super) const FIRST: u32 = 16_384;
@@ -36,8 +37,13 @@ pub(super) struct Relation {
 #[derive(Clone)]
 pub(super) enum Kind {
     Table(Arc<Table>),
-    Index { table: u32, definition: IndexDef, of: Arc<Table> },
-    View(Arc<ViewDef>, Option<SchemaRef>),
+    Index {
+        table: u32,
+        definition: IndexDef,
+        of: Arc<Table>,
+    },
+    /// With the types of its columns, if they are known.
+    View(Arc<ViewDef>, Option<Vec<SqlType>>),
     Sequence(Arc<Sequence>),
 }
 
@@ -112,8 +118,8 @@ impl Numbers {
 }
 
 impl Objects {
-    /// Collects them. `views` knows the columns of those that are planned.
-    pub(super) fn of(store: &Store, views: &PlannedViews) -> Self {
+    /// Collects them.
+    pub(super) fn of(store: &Store) -> Self {
         let mut numbers = Numbers(BTreeSet::new());
         let tables: Vec<(u32, Arc<Table>)> = store
             .tables()
@@ -138,8 +144,8 @@ impl Objects {
             }
         }
         for view in store.views() {
-            let (name, columns) = (view.name.clone(), views.get(&view.name));
-            let is = Kind::View(view, columns.map(|table| table.schema()));
+            let (name, types) = (view.name.clone(), view_types(store, &view));
+            let is = Kind::View(view, types);
             relations.push(Relation { oid: numbers.named("view", &name), name, is });
         }
         for sequence in store.sequences().unwrap_or_default() {
@@ -276,11 +282,12 @@ impl Relation {
                 };
                 definition.columns.iter().filter_map(attribute).collect()
             }
-            Kind::View(_, Some(schema)) => {
-                schema.fields().iter().map(|field| shown(field)).collect()
-            }
-            Kind::View(view, None) => {
-                view.columns.iter().map(|column| simple(&column.name, "text")).collect()
+            Kind::View(view, types) => {
+                let type_of = |place: usize| types.as_ref()?.get(place).copied();
+                let columns = view.columns.iter().enumerate().map(|(place, column)| {
+                    of_type(&column.name, type_of(place).unwrap_or(SqlType::TEXT))
+                });
+                columns.collect()
             }
             Kind::Sequence(_) => {
                 [("last_value", "int8"), ("log_cnt", "int8"), ("is_called", "bool")]
@@ -306,6 +313,21 @@ fn stored(table: &Table, column: usize) -> Option<Attribute> {
         is_nullable: definition.is_nullable,
         default: None,
     })
+}
+
+/// Returns a column of a type without any rules.
+fn of_type(name: &str, sql_type: SqlType) -> Attribute {
+    let element = sql_type.element().filter(|_| !sql_type.is_vector()).unwrap_or(sql_type);
+    let pg_type = element.entry().and_then(|entry| PgType::in_catalog(entry.name));
+    let pg_type = pg_type.unwrap_or_else(|| PgType::of_arrow(&DataType::Utf8));
+    Attribute {
+        name: name.to_owned(),
+        pg_type,
+        type_oid: sql_type.oid().0,
+        modifier: sql_type.modifier().0,
+        is_nullable: true,
+        default: None,
+    }
 }
 
 /// Returns the column that a field of a view is.

@@ -6,7 +6,7 @@
 
 use nacre_store::{AccessState, PUBLIC_ROLE, Securable};
 
-use super::cells::Cell;
+use super::cells::{Cell, Row};
 use super::fixed;
 use super::functions::{Call, relation_of};
 use super::objects::FIRST;
@@ -41,7 +41,7 @@ type Asked = (Rights, bool);
 
 /// Answers `has_table_privilege()`; with `has_column` the one for columns, which have those of
 /// their table.
-pub(super) fn of_table(call: &mut Call<'_>, args: &[Cell], has_column: bool) -> Result<Cell> {
+pub(super) fn of_table(call: &Call<'_>, args: &[Cell], has_column: bool) -> Result<Cell> {
     let count = if has_column { 3 } else { 2 };
     let (role, args) = role_asked(call, args, count)?;
     let asked = asked(args.last(), Kind::Table.all())?;
@@ -58,21 +58,21 @@ pub(super) fn of_table(call: &mut Call<'_>, args: &[Cell], has_column: bool) -> 
 }
 
 /// Answers `has_sequence_privilege()`.
-pub(super) fn of_sequence(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+pub(super) fn of_sequence(call: &Call<'_>, args: &[Cell]) -> Result<Cell> {
     let (role, args) = role_asked(call, args, 2)?;
     let asked = asked(args.last(), Kind::Sequence.all())?;
     let oid = relation_of(call, &args[0])?;
     relation(call, role, oid, &asked)
 }
 
-fn relation(call: &mut Call<'_>, role: u32, oid: i64, asked: &[Asked]) -> Result<Cell> {
+fn relation(call: &Call<'_>, role: u32, oid: i64, asked: &[Asked]) -> Result<Cell> {
     let state = call.access();
     let found = call.objects().relation(oid).map(|one| one.securable());
     Ok(found.map(|object| holds(&state, role, &object, asked)).into())
 }
 
 /// Answers `has_schema_privilege()`.
-pub(super) fn of_schema(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+pub(super) fn of_schema(call: &Call<'_>, args: &[Cell]) -> Result<Cell> {
     let (role, args) = role_asked(call, args, 2)?;
     let asked = asked(args.last(), Kind::Schema.all())?;
     let name = match &args[0] {
@@ -98,7 +98,7 @@ pub(super) fn of_schema(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
 }
 
 /// Answers `has_database_privilege()`.
-pub(super) fn of_database(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+pub(super) fn of_database(call: &Call<'_>, args: &[Cell]) -> Result<Cell> {
     let (role, args) = role_asked(call, args, 2)?;
     let asked = asked(args.last(), Kind::Database.all())?;
     match &args[0] {
@@ -116,7 +116,7 @@ pub(super) fn of_database(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
 
 /// Answers for what everybody may use and nobody can be granted: functions, languages, types. Only
 /// superusers may do anything with a tablespace.
-pub(super) fn of_others(call: &mut Call<'_>, args: &[Cell], is_public: bool) -> Result<Cell> {
+pub(super) fn of_others(call: &Call<'_>, args: &[Cell], is_public: bool) -> Result<Cell> {
     let (role, _) = role_asked(call, args, 2)?;
     let state = call.access();
     Ok((is_public || state.role(role).is_some_and(|role| role.is_superuser)).into())
@@ -126,7 +126,7 @@ pub(super) fn of_others(call: &mut Call<'_>, args: &[Cell], is_public: bool) -> 
 ///
 /// # Errors
 /// 22023 for letters of no kind.
-pub(super) fn default_acl(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+pub(super) fn default_acl(call: &Call<'_>, args: &[Cell]) -> Result<Cell> {
     let letter = args[0].text().unwrap_or_default();
     let owner = args[1].int().and_then(|oid| u32::try_from(oid).ok()).unwrap_or(PUBLIC_ROLE);
     // Columns have no grants of their own.
@@ -164,7 +164,7 @@ pub(super) fn default_acl(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
 ///
 /// # Errors
 /// 22P02 for what is no grant, 42704 for roles that are not there.
-pub(super) fn exploded(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+pub(super) fn exploded(call: &Call<'_>, args: &[Cell]) -> Result<Cell> {
     let Cell::List(items) = &args[0] else { return Ok(Cell::Null) };
     let state = call.access();
     let mut rows: Vec<String> = Vec::new();
@@ -196,6 +196,22 @@ pub(super) fn exploded(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
         );
     }
     Ok(rows.into())
+}
+
+/// Returns the rows of `aclexplode()`.
+///
+/// # Errors
+/// As [`exploded`].
+pub(super) fn exploded_rows(call: &Call<'_>, acl: &Cell) -> Result<Vec<Row>> {
+    let Cell::List(grants) = exploded(call, std::slice::from_ref(acl))? else {
+        return Ok(Vec::new());
+    };
+    const NAMES: [&str; 4] = ["grantor", "grantee", "is_grantable", "privilege_type"];
+    let row = |grant: Cell| {
+        let grant = [grant];
+        NAMES.iter().enumerate().map(|(part, name)| (*name, part_of_grant(&grant, part))).collect()
+    };
+    Ok(grants.into_iter().map(row).collect())
 }
 
 /// Returns a part of a privilege that [`exploded`] tells of, by its number.
@@ -239,7 +255,7 @@ fn not_a_grant(message: &str) -> Error {
 }
 
 /// Answers `pg_has_role()`.
-pub(super) fn has_role(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+pub(super) fn has_role(call: &Call<'_>, args: &[Cell]) -> Result<Cell> {
     let (role, args) = role_asked(call, args, 2)?;
     let state = call.access();
     let of = role_of(&state, &args[0])?;
@@ -262,11 +278,7 @@ pub(super) fn has_role(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
 }
 
 /// Takes the role that is asked about from the front, if it is there.
-fn role_asked<'a>(
-    call: &mut Call<'_>,
-    args: &'a [Cell],
-    count: usize,
-) -> Result<(u32, &'a [Cell])> {
+fn role_asked<'a>(call: &Call<'_>, args: &'a [Cell], count: usize) -> Result<(u32, &'a [Cell])> {
     match args {
         [role, rest @ ..] if rest.len() >= count => Ok((role_of(&call.access(), role)?, rest)),
         _ if args.len() >= count => Ok((call.acting(), args)),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
@@ -12,20 +13,21 @@ use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::sql::sqlparser::ast::ObjectName;
 use nacre_column::ColumnType;
-use nacre_store::Store;
+use nacre_store::{AccessState, Store};
 
 use super::cells::{Column, Row, batch, columns, data_type, schema};
 use super::objects::Objects;
+use super::session_catalog::SessionCatalog;
 use super::{
     activity_rows, fixed, information_columns, information_rows, lock_rows, pg_columns,
     relation_rows, roles, statistics_rows, type_rows, view_rows,
 };
 use crate::activity::Activities;
-use crate::advisory_locks::AdvisoryLocks;
+use crate::advisory_locks::{AdvisoryLocks, SessionLocks};
 use crate::names::{CATALOG, fold};
+use crate::sequences::Given;
 use crate::settings::Settings;
 use crate::types::stored_type;
-use crate::user_views::PlannedViews;
 
 /// Names of the schemas.
 pub(crate) const PG_CATALOG: &str = "pg_catalog";
@@ -35,16 +37,21 @@ pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 #[derive(Clone)]
 pub(crate) struct Catalogs {
     store: Store,
-    views: PlannedViews,
     settings: Arc<Settings>,
     sources: CatalogSources,
 }
 
-/// What all sessions of a database share and catalogs show.
+/// What catalogs show, and functions of the system ask, beside the store and the settings.
 #[derive(Clone)]
 pub(crate) struct CatalogSources {
     pub(crate) activities: Arc<Activities>,
     pub(crate) advisory_locks: Arc<AdvisoryLocks>,
+    /// When the database was opened.
+    pub(crate) opened: SystemTime,
+    /// What the session drew of sequences.
+    pub(crate) given: Arc<Given>,
+    /// The advisory locks of the session.
+    pub(crate) session_locks: Arc<SessionLocks>,
 }
 
 /// One of the schemas.
@@ -55,13 +62,30 @@ pub(crate) struct CatalogSchema {
 }
 
 impl Catalogs {
-    pub(crate) fn new(
-        store: Store,
-        views: PlannedViews,
-        settings: Arc<Settings>,
-        sources: CatalogSources,
-    ) -> Self {
-        Self { store, views, settings, sources }
+    pub(crate) fn new(store: Store, settings: Arc<Settings>, sources: CatalogSources) -> Self {
+        Self { store, settings, sources }
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(super) fn sources(&self) -> &CatalogSources {
+        &self.sources
+    }
+
+    /// Returns roles, owners and grants.
+    pub(super) fn access(&self) -> Arc<AccessState> {
+        self.store.access()
+    }
+
+    /// Returns the users' objects.
+    pub(super) fn objects(&self) -> Objects {
+        Objects::of(&self.store)
     }
 
     /// Returns `pg_catalog`.
@@ -175,12 +199,13 @@ impl TableProvider for CatalogTable {
             let asked = self.of.catalogs.settings.acting().require_superuser(&denied);
             asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
         }
+        let catalog = SessionCatalog::new(self.of.catalogs.clone());
         let rows = match self.of.is_information {
             true => {
-                let Catalogs { store, views, settings, .. } = &self.of.catalogs;
-                information_rows::rows(store, views, settings.acting(), self.name)
+                let acting = self.of.catalogs.settings.acting();
+                information_rows::rows(catalog.objects(), acting, self.name)
             }
-            false => rows(&self.of.catalogs, self.name),
+            false => rows(&catalog, self.name),
         };
         // What nothing counts, or does not apply, is null in the views of statistics and locks.
         let has_nulls = self.name.starts_with("pg_stat") || self.name == "pg_locks";
@@ -193,8 +218,9 @@ impl TableProvider for CatalogTable {
 }
 
 /// Returns the rows of a table of `pg_catalog`.
-fn rows(catalogs: &Catalogs, name: &str) -> Vec<Row> {
-    let objects = || Objects::of(&catalogs.store, &catalogs.views);
+pub(super) fn rows(catalog: &SessionCatalog, name: &str) -> Vec<Row> {
+    let catalogs = catalog.catalogs();
+    let objects = || catalog.objects();
     let access = || catalogs.store.access();
     match name {
         "pg_namespace" => fixed::schemas(&access()),
@@ -214,24 +240,24 @@ fn rows(catalogs: &Catalogs, name: &str) -> Vec<Row> {
         "pg_stat_ssl" => activity_rows::encryption(&catalogs.sources.activities),
         "pg_stat_gssapi" => activity_rows::gssapi(&catalogs.sources.activities),
         "pg_stat_database" => activity_rows::databases(&catalogs.sources.activities),
-        "pg_stat_all_tables" | "pg_stat_user_tables" => activity_rows::tables(&objects()),
+        "pg_stat_all_tables" | "pg_stat_user_tables" => activity_rows::tables(objects()),
         "pg_stats" => {
             let acting = catalogs.settings.acting();
-            statistics_rows::columns(&objects(), &catalogs.store, acting)
+            statistics_rows::columns(objects(), &catalogs.store, acting)
         }
-        "pg_statistic" => statistics_rows::statistics(&objects()),
+        "pg_statistic" => statistics_rows::statistics(objects()),
         "pg_locks" => lock_rows::locks(&catalogs.sources.advisory_locks),
         "pg_settings" => fixed::settings(&catalogs.settings),
         "pg_get_keywords" => fixed::keywords(),
         "pg_type" => type_rows::types(),
         "pg_proc" => type_rows::procedures(),
-        "pg_class" => relation_rows::classes(&objects()),
-        "pg_attribute" => relation_rows::attributes(&objects()),
-        "pg_attrdef" => relation_rows::defaults(&objects()),
-        "pg_index" => relation_rows::indexes(&objects()),
-        "pg_constraint" => relation_rows::constraints(&objects()),
-        "pg_sequence" => relation_rows::sequences(&objects()),
-        "pg_depend" => relation_rows::dependencies(&objects()),
-        _ => view_rows::rows(&objects(), name),
+        "pg_class" => relation_rows::classes(objects()),
+        "pg_attribute" => relation_rows::attributes(objects()),
+        "pg_attrdef" => relation_rows::defaults(objects()),
+        "pg_index" => relation_rows::indexes(objects()),
+        "pg_constraint" => relation_rows::constraints(objects()),
+        "pg_sequence" => relation_rows::sequences(objects()),
+        "pg_depend" => relation_rows::dependencies(objects()),
+        _ => view_rows::rows(objects(), name),
     }
 }

@@ -110,7 +110,7 @@ fn written(text: &str, pg_type: PgType) -> Result<String> {
     }
 }
 
-fn text_of(call: &mut Call<'_>, args: &[Cell]) -> Result<Cell> {
+fn text_of(call: &Call<'_>, args: &[Cell]) -> Result<Cell> {
     let Some(text) = args[0].shown() else { return Ok(Cell::Null) };
     Ok(if call.name == "nacre_uuid" { uuid(&text)? } else { text }.into())
 }

@@ -22,7 +22,7 @@ use crate::error::{Error, ErrorKind};
 use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::table_name;
-use crate::privileges::{SELECT, UPDATE, USAGE};
+use crate::privileges::{Rights, SELECT, UPDATE, USAGE};
 use crate::settings::Settings;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,13 +143,12 @@ impl ScalarUDFImpl for SequenceFunction {
         let arrays: Vec<ArrayRef> =
             args.args.into_iter().map(|arg| arg.into_array(rows)).collect::<Result<_>>()?;
         let mut values = Vec::with_capacity(rows);
-        let mut known: Option<(String, Arc<Sequence>)> = None;
         for row in 0..rows {
             if arrays.iter().any(|array| array.is_null(row)) {
                 values.push(None);
                 continue;
             }
-            let value = self.value(&arrays, row, &mut known);
+            let value = self.value(&arrays, row);
             values.push(Some(value.map_err(|error| DataFusionError::External(Box::new(error)))?));
         }
         Ok(ColumnarValue::Array(Arc::new(Int64Array::from(values))))
@@ -157,97 +156,140 @@ impl ScalarUDFImpl for SequenceFunction {
 }
 
 impl SequenceFunction {
-    fn value(
-        &self,
-        arrays: &[ArrayRef],
-        row: usize,
-        known: &mut Option<(String, Arc<Sequence>)>,
-    ) -> crate::error::Result<i64> {
-        let mut given = self.given.values();
-        let Some(names) = arrays.first() else {
-            if let Some(name) = &given.last {
-                self.require(name)?;
-            }
-            return given
-                .last()
-                .ok_or_else(|| undefined("lastval is not yet defined in this session".to_owned()));
-        };
-        let text = names.as_string::<i32>().value(row);
-        let sequence = match known {
-            Some((name, sequence)) if name == text => Arc::clone(sequence),
-            _ => {
-                let sequence = self.find(text)?;
-                self.require(&sequence.def().name)?;
-                *known = Some((text.to_owned(), Arc::clone(&sequence)));
-                sequence
-            }
-        };
-        let name = &sequence.def().name;
+    fn value(&self, arrays: &[ArrayRef], row: usize) -> crate::error::Result<i64> {
+        let Self { store, given, settings, is_free, .. } = self;
+        let calls = SequenceCalls { store, given, settings, is_free: *is_free };
+        let Some(names) = arrays.first() else { return calls.last() };
+        let name = calls.name_of(names.as_string::<i32>().value(row))?;
         match self.kind {
-            Kind::Next => {
-                let value = match sequence.next(&self.store) {
-                    // Another one may have taken its place a moment ago.
-                    Err(nacre_store::Error::UnknownTable { .. }) => {
-                        let now = self.find(text)?;
-                        *known = Some((text.to_owned(), Arc::clone(&now)));
-                        now.next(&self.store)
-                    }
-                    given => given,
-                };
-                let value = value.map_err(from_store)?;
-                given.values.insert(name.clone(), value);
-                given.last = Some(name.clone());
-                Ok(value)
-            }
+            Kind::Next => calls.next(&name),
             Kind::Set => {
                 let value = arrays[1].as_primitive::<Int64Type>().value(row);
                 let is_called = arrays.get(2).is_none_or(|array| array.as_boolean().value(row));
-                let nacre_store::SequenceDef { min, max, .. } = sequence.def();
-                if !(*min..=*max).contains(&value) {
-                    let message = format!(
-                        "setval: value {value} is out of bounds for sequence \"{name}\" \
-                         ({min}..{max})"
-                    );
-                    return Err(Error::new(ErrorKind::InvalidData, message).with_code("22003"));
-                }
-                sequence.set(&self.store, value, is_called).map_err(from_store)?;
-                if is_called {
-                    given.values.insert(name.clone(), value);
-                }
-                Ok(value)
+                calls.set(&name, value, is_called)
             }
-            Kind::Current | Kind::Last => given.values.get(name).copied().ok_or_else(|| {
-                undefined(format!(
-                    "currval of sequence \"{name}\" is not yet defined in this session"
-                ))
-            }),
+            Kind::Current | Kind::Last => calls.current(&name),
         }
     }
+}
 
-    /// Checks that whoever asks may.
-    fn require(&self, name: &str) -> crate::error::Result<()> {
-        let any_of = match self.kind {
-            _ if self.is_free => return Ok(()),
-            Kind::Next => USAGE | UPDATE,
-            Kind::Current | Kind::Last => USAGE | SELECT,
-            Kind::Set => UPDATE,
+/// What a session asks of sequences, which are named without their schema.
+pub(crate) struct SequenceCalls<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) given: &'a Given,
+    /// Whose session it is.
+    pub(crate) settings: &'a Settings,
+    /// Whether the sequence may be used by whoever asks: it is that of an identity column, and the
+    /// table was asked for.
+    pub(crate) is_free: bool,
+}
+
+impl SequenceCalls<'_> {
+    /// Draws the next value.
+    ///
+    /// # Errors
+    /// 25006 in a transaction that only reads; 42P01 and 42809 for what is no sequence, 42501, 2200H
+    /// at its end, those of the store.
+    pub(crate) fn next(&self, name: &str) -> crate::error::Result<i64> {
+        self.require_writable("nextval()")?;
+        let mut given = self.given.values();
+        let sequence = self.find(name, USAGE | UPDATE)?;
+        let value = match sequence.next(self.store) {
+            // Another one may have taken its place a moment ago.
+            Err(nacre_store::Error::UnknownTable { .. }) => {
+                self.find(name, USAGE | UPDATE)?.next(self.store)
+            }
+            drawn => drawn,
         };
-        self.settings.acting().require_sequence(&self.store, name, any_of)
+        let value = value.map_err(from_store)?;
+        given.values.insert(name.to_owned(), value);
+        given.last = Some(name.to_owned());
+        Ok(value)
     }
 
-    fn find(&self, text: &str) -> crate::error::Result<Arc<Sequence>> {
+    /// Sets what was drawn last, or will be drawn next unless it `is_called`.
+    ///
+    /// # Errors
+    /// As [`Self::next`]; 22003 for a value that the sequence does not have.
+    pub(crate) fn set(&self, name: &str, value: i64, is_called: bool) -> crate::error::Result<i64> {
+        self.require_writable("setval()")?;
+        let mut given = self.given.values();
+        let sequence = self.find(name, UPDATE)?;
+        let nacre_store::SequenceDef { min, max, .. } = sequence.def();
+        if !(*min..=*max).contains(&value) {
+            let message = format!(
+                "setval: value {value} is out of bounds for sequence \"{name}\" ({min}..{max})"
+            );
+            return Err(Error::new(ErrorKind::InvalidData, message).with_code("22003"));
+        }
+        sequence.set(self.store, value, is_called).map_err(from_store)?;
+        if is_called {
+            given.values.insert(name.to_owned(), value);
+        }
+        Ok(value)
+    }
+
+    /// Returns what the session drew last of a sequence.
+    ///
+    /// # Errors
+    /// As [`Self::next`]; 55000 if it drew nothing.
+    pub(crate) fn current(&self, name: &str) -> crate::error::Result<i64> {
+        self.find(name, USAGE | SELECT)?;
+        self.given.values().values.get(name).copied().ok_or_else(|| {
+            let what = format!("currval of sequence \"{name}\"");
+            undefined(format!("{what} is not yet defined in this session"))
+        })
+    }
+
+    /// Returns what the session drew last of any sequence.
+    ///
+    /// # Errors
+    /// 55000 if it drew nothing; 42501.
+    pub(crate) fn last(&self) -> crate::error::Result<i64> {
+        let given = self.given.values();
+        if let Some(name) = &given.last {
+            self.require(name, USAGE | SELECT)?;
+        }
+        let undefined = || undefined("lastval is not yet defined in this session".to_owned());
+        given.last().ok_or_else(undefined)
+    }
+
+    fn require_writable(&self, what: &str) -> crate::error::Result<()> {
+        if self.settings.is_read_only() {
+            let message = format!("cannot execute {what} in a read-only transaction");
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        Ok(())
+    }
+
+    /// Returns the name of a sequence that a text names.
+    fn name_of(&self, text: &str) -> crate::error::Result<String> {
         let name = Parser::new(&PostgreSqlDialect {})
             .try_with_sql(text)
             .and_then(|mut parser| parser.parse_object_name(false))
             .map_err(|error| from_parser(&error))?;
-        let name = table_name(&name)?;
-        match self.store.sequence(&name) {
-            Err(nacre_store::Error::UnknownTable { .. }) if self.store.table(&name).is_ok() => {
+        table_name(&name)
+    }
+
+    /// Finds a sequence that whoever asks may use.
+    fn find(&self, name: &str, any_of: Rights) -> crate::error::Result<Arc<Sequence>> {
+        let found = match self.store.sequence(name) {
+            Err(nacre_store::Error::UnknownTable { .. }) if self.store.table(name).is_ok() => {
                 let message = format!("\"{name}\" is not a sequence");
                 Err(Error::new(ErrorKind::InvalidStatement, message).with_code("42809"))
             }
             found => found.map_err(from_store),
+        };
+        let found = found?;
+        self.require(name, any_of)?;
+        Ok(found)
+    }
+
+    fn require(&self, name: &str, any_of: Rights) -> crate::error::Result<()> {
+        if self.is_free {
+            return Ok(());
         }
+        self.settings.acting().require_sequence(self.store, name, any_of)
     }
 }
 

@@ -9,5 +9,5 @@ mod syntax;
 pub(crate) use definition::{
     alter_sequence, create_sequence, drop_sequences, restart_sequences, sequence_def,
 };
-pub(crate) use functions::{Given, functions, identity_function};
+pub(crate) use functions::{Given, SequenceCalls, functions, identity_function};
 pub(crate) use syntax::{SequenceStatement, parse_sequence, readable};

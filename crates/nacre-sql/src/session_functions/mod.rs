@@ -15,3 +15,4 @@ mod sleep;
 mod types;
 
 pub(crate) use list::session_functions;
+pub(crate) use signals::require_signal_right;

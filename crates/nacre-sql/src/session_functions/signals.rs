@@ -38,25 +38,29 @@ pub(super) fn functions(
     })
 }
 
-impl Signal {
-    /// Refuses to ask something of others' sessions.
-    fn require_right(&self, activity: &Activity) -> Result<()> {
-        if self.settings.may_see(&activity.participant.user) {
-            return Ok(());
-        }
-        let message = match self.request {
-            Request::Cancel => {
-                "must be a member of the role whose query is being canceled or member of \
-                 pg_signal_backend"
-            }
-            Request::Terminate => {
-                "must be a member of the role whose process is being terminated or member of \
-                 pg_signal_backend"
-            }
-        };
-        let error = Error::new(ErrorKind::NotPermitted, message);
-        Err(DataFusionError::External(Box::new(error)))
+/// Refuses to ask something of others' sessions.
+///
+/// # Errors
+/// 42501.
+pub(crate) fn require_signal_right(
+    settings: &Settings,
+    activity: &Activity,
+    request: Request,
+) -> crate::error::Result<()> {
+    if settings.may_see(&activity.participant.user) {
+        return Ok(());
     }
+    let message = match request {
+        Request::Cancel => {
+            "must be a member of the role whose query is being canceled or member of \
+             pg_signal_backend"
+        }
+        Request::Terminate => {
+            "must be a member of the role whose process is being terminated or member of \
+             pg_signal_backend"
+        }
+    };
+    Err(Error::new(ErrorKind::NotPermitted, message))
 }
 
 impl PartialEq for Signal {
@@ -99,7 +103,8 @@ impl ScalarUDFImpl for Signal {
             };
             let found = i32::try_from(number).ok().and_then(|number| self.activities.find(number));
             if let Some(activity) = &found {
-                self.require_right(activity)?;
+                let asked = require_signal_right(&self.settings, activity, self.request);
+                asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
                 activity.ask(self.request);
             }
             answers.push(Some(found.is_some()));

@@ -365,6 +365,11 @@ impl Settings {
         }
     }
 
+    /// Whether the present transaction only reads.
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.state().now().is_read_only
+    }
+
     /// Returns the characteristics of a new transaction.
     pub(crate) fn characteristics(&self) -> Characteristics {
         self.state().ready.characteristics
@@ -579,9 +584,13 @@ impl State {
         given.or_else(|| self.resets.get(name))
     }
 
+    /// Returns the characteristics of the present transaction.
+    fn now(&self) -> Characteristics {
+        self.block.as_ref().map_or(self.ready.characteristics, |block| block.characteristics)
+    }
+
     fn value(&self, known: &Known) -> String {
-        let of_transaction = |block: &Block| block.characteristics;
-        let now = self.block.as_ref().map_or(self.ready.characteristics, of_transaction);
+        let now = self.now();
         match known.name {
             "transaction_isolation" => level_name(now.level).to_owned(),
             "transaction_read_only" => on_or_off(now.is_read_only).to_owned(),

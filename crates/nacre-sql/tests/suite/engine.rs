@@ -260,7 +260,7 @@ fn quotients_and_sums_have_the_digits_of_postgresql() {
 #[test]
 fn setting_says_which_engine_runs_a_query() {
     let connection = filled();
-    let (own, other) = ("select sum(id) from t", "select relname from pg_class");
+    let (own, other) = ("select sum(id) from t", "select acosh(2)");
     let engine = |sql: &str| {
         let plan = connection.rows(&format!("explain {sql}"));
         plan.iter().find_map(|line| line.strip_prefix("Engine: ").map(str::to_owned)).unwrap()
@@ -604,9 +604,9 @@ fn copied_and_fetched_rows_are_those_of_the_engine() {
     let after = connection.database.engine_counts();
     assert_eq!((after.nacre, after.datafusion), (before.nacre + 2, before.datafusion));
     // What the engine has not goes to the other one, unless that is refused.
-    connection.ok(&format!("copy (select relname from pg_class) to '{}'", path.display()));
+    connection.ok(&format!("copy (select acosh(2)) to '{}'", path.display()));
     choose(&connection, "nacre");
-    let refused = format!("copy (select relname from pg_class) to '{}'", path.display());
+    let refused = format!("copy (select acosh(2)) to '{}'", path.display());
     assert!(connection.run(&refused).is_err());
 }
 
