@@ -106,6 +106,7 @@ pub(crate) const CRATES: [CrateRule; 17] = [
             "nacre-column",
             "nacre-store",
             "nacre-syntax",
+            "nacre-functions",
             "nacre-plan",
             "nacre-exec",
             "nacre-ingest",

@@ -55,7 +55,8 @@ use nacre_types::{SqlType, SqlValue, ValueError, ValueSettings};
 
 pub use comparisons::{compare_values, extreme_of};
 pub use expression_forms::{
-    array_form, field_form, quantified_form, row_form, slice_form, subscript_form, variadic_form,
+    array_form, field_form, letter_form, quantified_form, row_form, slice_form, subscript_form,
+    variadic_form,
 };
 pub use fallibility::{call_fallibility, cast_never_fails, has_text};
 pub use registry::{all_kernels, scalar_kernel};

@@ -17,6 +17,7 @@ use crate::from_datafusion::from_parser;
 use crate::from_store::from_store;
 use crate::names::{CATALOG, fold, table_name};
 use crate::own_syntax;
+use crate::pg_catalog::catalog_columns;
 use crate::privileges::Acting;
 
 /// One of the statements.
@@ -226,6 +227,10 @@ pub(crate) fn not_owned(
 pub(crate) fn check_places(store: &Store, verb: &str, places: &[Place]) -> Result<Option<String>> {
     let mut warning = None;
     for place in places {
+        // Nothing of a catalog is stored.
+        if catalog_columns(&place.table).is_some() {
+            continue;
+        }
         let name = table_name(&place.table)?;
         if store.view(&name).is_some() || store.sequence(&name).is_ok() {
             warning = Some(format!(
@@ -288,6 +293,10 @@ fn analyzed(
     }
     let mut found = Vec::new();
     for place in places {
+        // Nothing of a catalog is stored.
+        if catalog_columns(&place.table).is_some() {
+            continue;
+        }
         let name = table_name(&place.table)?;
         let columns: Vec<String> = place.columns.iter().map(fold).collect();
         let wanted = |name: &str| columns.is_empty() || columns.iter().any(|own| own == name);

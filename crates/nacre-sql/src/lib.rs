@@ -97,6 +97,7 @@ mod split;
 mod statement_io;
 mod support;
 mod table_as;
+mod table_lock;
 mod text;
 mod transaction;
 mod trim_syntax;

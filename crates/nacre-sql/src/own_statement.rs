@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use nacre_syntax::LockStatement;
+
 use crate::archive::{ArchiveTarget, parse_archive};
 use crate::backup::parse_backup;
 use crate::checkpoint::is_checkpoint;
@@ -14,6 +16,7 @@ use crate::replicas::{AlterReplicas, parse_alter};
 use crate::sequences::{SequenceStatement, parse_sequence};
 use crate::settings::{SettingStatement, parse_setting};
 use crate::table_as::{TableAs, parse_table_as};
+use crate::table_lock::parse_lock;
 
 /// A statement with a syntax of its own.
 pub(crate) enum OwnStatement {
@@ -28,6 +31,7 @@ pub(crate) enum OwnStatement {
     Checkpoint,
     Backup(PathBuf),
     Archive(ArchiveTarget),
+    Lock(LockStatement),
 }
 
 impl OwnStatement {
@@ -66,6 +70,9 @@ impl OwnStatement {
         if let Some(directory) = parse_backup(sql)? {
             return Ok(Some(Self::Backup(directory)));
         }
-        Ok(parse_archive(sql)?.map(Self::Archive))
+        if let Some(target) = parse_archive(sql)? {
+            return Ok(Some(Self::Archive(target)));
+        }
+        Ok(parse_lock(sql).map(Self::Lock))
     }
 }

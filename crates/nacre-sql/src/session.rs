@@ -42,6 +42,7 @@ use crate::settings::{Settings, shown_schema};
 use crate::short::{Candidate, Scanned, ShortStatements, scan};
 use crate::statement_io::{Outcome, StatementIo};
 use crate::table_as::TableAs;
+use crate::table_lock::lock_tables;
 use crate::transaction::{Plain, RestartPoint, TransactionStatus, Transactions, Turn, control};
 use crate::upkeep::Upkeep;
 use crate::user_views::{create_view, drop_views};
@@ -490,6 +491,10 @@ impl Session {
             }
             OwnStatement::Cursor(statement) => self.cursor(turn, statement, sql).await,
             OwnStatement::Housekeeping(statement) => self.keep_house(turn, statement).await,
+            OwnStatement::Lock(statement) => {
+                let tag = lock_tables(&self.store, acting, &mut turn, &statement)?;
+                finish(turn, tag.to_owned())
+            }
             OwnStatement::Checkpoint => {
                 turn.require_writable("CHECKPOINT")?;
                 acting.require_superuser(

@@ -26,9 +26,10 @@ const ANY_ARRAY: TypeOid = TypeOid(2277);
 /// Symbols of comparisons.
 const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
-const FORMS: [(&str, ScalarKernel); 23] = [
+const FORMS: [(&str, ScalarKernel); 24] = [
     ("row", ScalarKernel::total(row_of)),
     ("field", ScalarKernel::total(|values, _| Ok(field_of(values)))),
+    ("letter", ScalarKernel::total(|values, _| Ok(letter_of(values)))),
     ("array", ScalarKernel::total(|values, context| array_of(values.to_vec(), context))),
     ("array of arrays", ScalarKernel::partial(array_of_arrays)),
     ("subscript", ScalarKernel::total(|values, _| element_at(values))),
@@ -88,6 +89,11 @@ pub fn row_form() -> Option<&'static FunctionEntry> {
 /// Returns what takes a field of a row, by its number from 0.
 pub fn field_form() -> Option<&'static FunctionEntry> {
     form("field")
+}
+
+/// Returns what takes a byte of a name, by its place from 0.
+pub fn letter_form() -> Option<&'static FunctionEntry> {
+    form("letter")
 }
 
 /// Returns what takes an element of an array by its subscripts.
@@ -259,6 +265,14 @@ fn concat_elements(
         }
         _ => Ok(SqlValue::Null),
     }
+}
+
+/// Returns a byte of a `name`, which has 64 of them: those behind the text are zeros.
+fn letter_of(values: &[SqlValue]) -> SqlValue {
+    let [SqlValue::Text(name), SqlValue::Integer(place @ 0..64)] = values else {
+        return SqlValue::Null;
+    };
+    SqlValue::Char(name.as_bytes().get(*place as usize).copied().unwrap_or(0))
 }
 
 fn field_of(values: &[SqlValue]) -> SqlValue {

@@ -9,7 +9,7 @@
 //! ```
 
 use nacre_functions::catalog::functions_named;
-use nacre_functions::kernels::{array_form, field_form, slice_form, subscript_form};
+use nacre_functions::kernels::{array_form, field_form, letter_form, slice_form, subscript_form};
 use nacre_functions::resolution::row_columns;
 use nacre_syntax::SourceRange;
 use nacre_syntax::{
@@ -28,8 +28,8 @@ use crate::error::BindError;
 
 /// `jsonb`, and types of a fixed number of elements: `name`, `int2vector`, `oidvector`, `point`,
 /// `lseg`, `box` and `line`.
-const OTHER_SUBSCRIPTS: [TypeOid; 6] =
-    [TypeOid::JSONB, TypeOid::NAME, TypeOid(600), TypeOid(601), TypeOid(603), TypeOid(628)];
+const OTHER_SUBSCRIPTS: [TypeOid; 5] =
+    [TypeOid::JSONB, TypeOid(600), TypeOid(601), TypeOid(603), TypeOid(628)];
 
 /// PostgreSQL's limit.
 const DIMENSIONS_MAX: usize = 6;
@@ -132,6 +132,13 @@ impl Binder<'_> {
         let unknown = || BindError::not_supported("this kind of expression", range);
         if let ([IndirectionStep::Field(name)], SqlType::RECORD) = (steps, array.sql_type) {
             return self.bind_field(array, name, range);
+        }
+        if let ([IndirectionStep::Element(place_in_name)], SqlType::NAME) = (steps, array.sql_type)
+        {
+            let arguments = vec![array, self.bind_subscript(place_in_name, place)?];
+            let function = letter_form().ok_or_else(unknown)?;
+            let kind = ScalarKind::Function { function, arguments };
+            return Ok(ScalarExpression::new(kind, SqlType::CHAR, range));
         }
         if OTHER_SUBSCRIPTS.contains(&array.sql_type.oid()) {
             return Err(BindError::not_supported("subscripts of this type", range));

@@ -281,7 +281,8 @@ impl Binder<'_> {
             let id = self.columns.add(QueryColumn {
                 name: Arc::clone(&name),
                 sql_type: SqlType::OID,
-                is_nullable: false,
+                // Outer joins do not look for it to say so.
+                is_nullable: true,
                 source: ColumnSource::Relation { relation: definition.id, position },
             });
             scanned.push(ScannedColumn { position, column: id });

@@ -34,6 +34,7 @@
 use std::collections::HashSet;
 
 use nacre_functions::catalog::{FunctionEntry, functions_named};
+use nacre_functions::kernels::subscript_form;
 use nacre_syntax::SourceRange;
 use nacre_types::catalog::TypeOid;
 use nacre_types::{SqlType, SqlValue};
@@ -46,14 +47,17 @@ use crate::algebra::conjuncts::{
 };
 use crate::algebra::{
     AggregateColumn, BoundAggregate, BoundSubquery, CaseArm, ColumnId, ColumnSource, CommonForm,
-    CommonQuery, ComputedColumn, JoinVariant, OnceReference, QueryColumn, RelationalOperator,
-    ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
+    CommonQuery, ComputedColumn, ConstantValue, JoinVariant, OnceReference, QueryColumn,
+    RelationalOperator, ScalarExpression, ScalarKind, SubqueryForm, TruthValue,
 };
 use crate::error::BindError;
 use crate::properties::{
     constant_count, fails_at_once, has_exactly_one_row, has_fixed_count, has_one_row_at_most,
     has_open_order, never_fails, own_query_never_fails, query_never_fails,
 };
+
+/// OID of the pseudo-type `anynonarray`.
+const ANY_NON_ARRAY: u32 = 2776;
 
 /// A semi or anti join with a query that may fail.
 struct LateReducer {
@@ -407,12 +411,18 @@ impl Binder<'_> {
         let sql_type = self.columns.get(column).map_or(SqlType::TEXT, |column| column.sql_type);
         let unknown = || BindError::not_supported("subqueries of this type with rows", range);
         let count = functions_named("count").find(|entry| entry.arguments.is_empty());
-        let (least, count) = (least_function(sql_type).ok_or_else(unknown)?, count);
         let count = count.ok_or_else(unknown)?;
+        // Of types without an order an array has the value.
+        let least = least_function(sql_type);
+        let (of_rows, result) = match (least, sql_type.without_modifier().array()) {
+            (Some(least), _) => (least, sql_type),
+            (None, Some(array)) => (gathering_function().ok_or_else(unknown)?, array),
+            (None, None) => return Err(unknown()),
+        };
         let own = |kind, sql_type| ScalarExpression::new(kind, sql_type, range);
         let argument = own(ScalarKind::Column(column), sql_type);
         let mut aggregates = Vec::with_capacity(2);
-        let calls = [(least, vec![argument], sql_type), (count, Vec::new(), SqlType::BIGINT)];
+        let calls = [(of_rows, vec![argument], result), (count, Vec::new(), SqlType::BIGINT)];
         for (function, arguments, result) in calls {
             let column = self.add_query_column(function.name, result, range)?;
             let (order_by, filter) = (Vec::new(), None);
@@ -433,7 +443,14 @@ impl Binder<'_> {
         let (input, keys) = (Box::new(root), Vec::new());
         let counted = RelationalOperator::Aggregate { input, keys, aggregates, is_scalar: true };
         joins.join(JoinVariant::Left, counted, None);
-        Ok(ScalarKind::OnlyValue { value, count })
+        let only = ScalarKind::OnlyValue { value, count };
+        if least.is_some() {
+            return Ok(only);
+        }
+        let first = ScalarKind::Constant(ConstantValue(SqlValue::Integer(1)));
+        let arguments = vec![own(only, result), own(first, SqlType::INTEGER)];
+        let function = subscript_form().ok_or_else(unknown)?;
+        Ok(ScalarKind::Function { function, arguments })
     }
 
     /// Joins the queries of the condition of an outer join to the side that they are about: each
@@ -695,11 +712,17 @@ fn asks_fallible_query(expression: &ScalarExpression) -> bool {
     })
 }
 
+/// Returns the aggregate that makes an array of values that are none themselves.
+fn gathering_function() -> Option<&'static FunctionEntry> {
+    functions_named("array_agg").find(|entry| entry.arguments == [TypeOid(ANY_NON_ARRAY)])
+}
+
 /// Returns the aggregate that has the only value of a type.
 fn least_function(sql_type: SqlType) -> Option<&'static FunctionEntry> {
     let (name, oid) = match sql_type.oid() {
         TypeOid::BOOL => ("bool_and", TypeOid::BOOL),
         TypeOid::VARCHAR => ("min", TypeOid::TEXT),
+        _ if sql_type.element().is_some() => ("min", TypeOid::ANYARRAY),
         oid => ("min", oid),
     };
     functions_named(name).find(|entry| entry.arguments == [oid])

@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind};
 use crate::from_store::from_store;
 use crate::names::{SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_catalog::{SessionCatalog, virtual_table, virtual_table_of};
-use crate::privileges::Acting;
+use crate::privileges::{Acting, SELECT};
 use crate::settings::ScanSettings;
 use crate::transaction::Moment;
 
@@ -111,6 +111,19 @@ impl<'a> SnapshotRelations<'a> {
         Some(table)
     }
 
+    /// Finds a sequence, which is a table of one row.
+    fn find_sequence(&self, schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
+        if !is_of_users(schema) || self.store.sequence(name).is_err() {
+            return None;
+        }
+        if let Err(error) = self.acting.require_sequence(self.store, name, SELECT) {
+            *self.denied.borrow_mut() = Some(error);
+        }
+        let table = self.catalog.sequence_table(name)?;
+        self.virtual_tables.borrow_mut().push(Arc::clone(&table));
+        Some(table)
+    }
+
     fn virtual_definition(&self, id: RelationId) -> Option<Arc<RelationDefinition>> {
         let mut tables = self.virtual_tables.borrow_mut();
         if let Some(found) = tables.iter().find(|table| table.id == id) {
@@ -158,7 +171,8 @@ impl<'a> SnapshotRelations<'a> {
             return Some(table);
         }
         let is_taken = || self.store.view(name).is_some() || self.refused.borrow().is_some();
-        find_of_users().or_else(|| {
+        let found = find_of_users().or_else(|| self.find_sequence(schema, name));
+        found.or_else(|| {
             let is_own = schema.is_none() && !is_taken();
             if is_own { self.find_virtual(Some(SYSTEM_SCHEMA), name) } else { None }
         })

@@ -1,5 +1,5 @@
-//! The catalogs as tables of Nacre's own engine: their rows are made when a query that reads them
-//! is planned.
+//! The catalogs, and sequences, as tables of Nacre's own engine: their rows are made when a query
+//! that reads them is planned.
 
 use std::sync::Arc;
 
@@ -9,17 +9,21 @@ use nacre_types::SqlValue;
 use nacre_types::catalog::TypeOid;
 
 use super::cells::{Cell, Row, columns};
+use super::objects::Kind;
 use super::relation_rows::{system_names, system_tables};
 use super::session_catalog::SessionCatalog;
 use super::values::{column_type, value_of, value_unsaid};
 use super::{INFORMATION_SCHEMA, PG_CATALOG, fixed, information_rows, provider};
 use crate::error::Result;
-use crate::names::SYSTEM_SCHEMA;
+use crate::names::{SCHEMA, SYSTEM_SCHEMA};
 use crate::pg_types::PgType;
 use crate::views::{system_view_columns, system_views};
 
 /// The first number of a virtual table as a relation; no stored table has it.
 const FIRST_RELATION: u64 = 1 << 62;
+
+/// The same of a sequence.
+const FIRST_SEQUENCE: u64 = 1 << 61;
 
 /// Catalogs that superusers alone may read, and what they are called in errors.
 const GUARDED: [(&str, &str); 3] =
@@ -73,7 +77,44 @@ pub(crate) fn virtual_table_of(relation: RelationId) -> Option<Arc<RelationDefin
     virtual_table(Some(schema), name)
 }
 
+/// The columns that a sequence has as a relation.
+const SEQUENCE_COLUMNS: &str = "last_value int8, log_cnt int8, is_called bool";
+
 impl SessionCatalog {
+    /// Returns a sequence as a table of one row.
+    pub(crate) fn sequence_table(&self, name: &str) -> Option<Arc<RelationDefinition>> {
+        let relation = self.objects().named(name)?;
+        if !matches!(relation.is, Kind::Sequence(_)) {
+            return None;
+        }
+        let column = |column: super::cells::Column<'_>| RelationColumn {
+            name: column.name.to_owned(),
+            sql_type: column_type(column.type_name),
+            is_nullable: false,
+        };
+        Some(Arc::new(RelationDefinition {
+            id: RelationId(FIRST_SEQUENCE | u64::from(relation.oid)),
+            schema: SCHEMA.to_owned(),
+            name: name.to_owned(),
+            columns: columns(SEQUENCE_COLUMNS).map(column).collect(),
+            primary_key: Vec::new(),
+            table_oid: Some(relation.oid),
+        }))
+    }
+
+    fn sequence_rows(&self, name: &str) -> Vec<Row> {
+        let relation = self.objects().named(name);
+        let Some(Kind::Sequence(sequence)) = relation.map(|one| &one.is) else {
+            return Vec::new();
+        };
+        let (value, is_called) = sequence.position();
+        vec![vec![
+            ("last_value", value.into()),
+            ("log_cnt", 0.into()),
+            ("is_called", is_called.into()),
+        ]]
+    }
+
     /// Refuses a table that only superusers may read to others.
     ///
     /// # Errors
@@ -106,12 +147,13 @@ impl SessionCatalog {
     }
 
     fn rows(&self, table: &RelationDefinition) -> Arc<[Row]> {
-        self.kept_rows(table.id, || match table.schema == INFORMATION_SCHEMA {
-            true => {
+        self.kept_rows(table.id, || match table.schema.as_str() {
+            INFORMATION_SCHEMA => {
                 let acting = self.catalogs().settings().acting();
                 information_rows::rows(self.objects(), acting, &table.name)
             }
-            false => provider::rows(self, &table.name),
+            SCHEMA => self.sequence_rows(&table.name),
+            _ => provider::rows(self, &table.name),
         })
     }
 

@@ -188,8 +188,8 @@ impl SequenceCalls<'_> {
     /// Draws the next value.
     ///
     /// # Errors
-    /// 25006 in a transaction that only reads; 42P01 and 42809 for what is no sequence, 42501, 2200H
-    /// at its end, those of the store.
+    /// 25006 in a transaction that only reads; 42P01 and 42809 for what is no sequence, 42501,
+    /// 2200H at its end, those of the store.
     pub(crate) fn next(&self, name: &str) -> crate::error::Result<i64> {
         self.require_writable("nextval()")?;
         let mut given = self.given.values();

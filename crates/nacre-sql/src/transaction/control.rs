@@ -302,7 +302,11 @@ fn release(turn: &mut Turn, name: &Ident) -> Result<Tag> {
     Ok(("RELEASE".into(), None))
 }
 
-fn require_block(turn: &Turn, what: &str) -> Result<()> {
+/// Refuses what makes sense in a block only.
+///
+/// # Errors
+/// 25P01.
+pub(crate) fn require_block(turn: &Turn, what: &str) -> Result<()> {
     let is_implicit = turn.signals().is_some_and(|signals| signals.is_implicit());
     match turn.is_in_block() && !is_implicit {
         true => Ok(()),

@@ -18,7 +18,7 @@ mod session;
 mod settings;
 mod turn;
 
-pub(crate) use control::{Plain, control, end_implicit};
+pub(crate) use control::{Plain, control, end_implicit, require_block};
 pub(crate) use moment::Moment;
 pub(crate) use readable::readable;
 pub(crate) use rows::tie;

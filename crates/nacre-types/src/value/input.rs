@@ -94,15 +94,18 @@ impl SqlValue {
                 let message = "input of anonymous composite types is not implemented";
                 return Err(ValueError::not_supported(message));
             }
-            TypeKind::CatalogText(TypeOid::ACLITEM) => match text.contains('=') {
-                true => Self::Text(text.to_owned()),
-                false => return Err(ValueError::invalid_text("missing \"=\" sign")),
-            },
+            TypeKind::CatalogText(TypeOid::ACLITEM) => Self::Text(parse_grant(text)?),
             TypeKind::Jsonb | TypeKind::CatalogText(_) | TypeKind::Other(_) => {
                 return Err(is_not_supported(sql_type));
             }
         })
     }
+}
+
+/// Checks that a text may be a grant; what its roles are is a question to a database.
+fn parse_grant(text: &str) -> Result<String, ValueError> {
+    let is_grant = text.contains('=');
+    is_grant.then(|| text.to_owned()).ok_or_else(|| ValueError::invalid_text("missing \"=\" sign"))
 }
 
 /// Reads a text of `int2vector` or `oidvector`: elements between blanks.
