@@ -104,7 +104,7 @@ fn name_parts(text: &str, is_strict: bool) -> Result<Vec<String>, ValueError> {
     }
 }
 
-/// Returns the part of a name in quotes, of which two stand for one, and what is behind it.
+/// Returns a quoted part of a name without its quotes, and the rest; a doubled quote is one.
 fn quoted_part(inside: &str) -> Option<(String, &str)> {
     let (mut part, mut rest) = (String::new(), inside);
     loop {

@@ -21,7 +21,7 @@ macro_rules! ask {
 const KERNELS: [(&str, SetKernel); 8] = [
     ("_pg_expandarray", expanded_array),
     ("generate_subscripts", subscripts),
-    // Nothing is partitioned, and nobody listens.
+    // There are no partitions and no notifications.
     ("pg_partition_ancestors", |_, _| Ok(Vec::new())),
     ("pg_listening_channels", |_, _| Ok(Vec::new())),
     ask!("aclexplode"),

@@ -221,8 +221,8 @@ impl Binder<'_> {
         self.key_of(name, value, computed)
     }
 
-    /// As [`Self::column_of`], of a key to sort by: it is what it is written like, also if that is
-    /// volatile.
+    /// As [`Self::column_of`], of a sort key: it reuses the output of the same expression, also a
+    /// volatile one.
     pub(super) fn key_of(
         &mut self,
         name: &str,

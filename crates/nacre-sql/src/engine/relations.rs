@@ -129,7 +129,7 @@ impl<'a> SnapshotRelations<'a> {
         if let Some(found) = tables.iter().find(|table| table.id == id) {
             return Some(Arc::clone(found));
         }
-        // One that was found when another part of the statement was planned.
+        // Another part of the statement found it.
         let table = virtual_table_of(id)?;
         tables.push(Arc::clone(&table));
         Some(table)

@@ -66,7 +66,7 @@ impl QueryRows {
         Ok(Self { rows, waker, outputs: query.outputs, handed_on: 0, _workers: workers })
     }
 
-    /// Has the rows be Arrow arrays. Names of objects are those that `catalog` knows.
+    /// Converts the rows to Arrow arrays; `catalog` resolves names of objects.
     pub(super) fn with_schema(
         self,
         schema: SchemaRef,

@@ -13,7 +13,7 @@ use crate::cancellation::is_cancelled;
 use crate::names::SYSTEM_SCHEMA;
 use crate::pg_catalog::virtual_table;
 
-/// The relations of a database as they are now, whoever may read them.
+/// The current relations of a database, without a check of privileges.
 struct CurrentRelations<'a>(&'a Store);
 
 impl RelationCatalog for CurrentRelations<'_> {

@@ -1,5 +1,5 @@
-//! Functions that change something: sequences and advisory locks. Those that wait for a lock are
-//! not among them, since workers do not wait.
+//! Functions with side effects: sequences and advisory locks. Functions that wait for a lock are
+//! missing, since workers never block.
 
 use super::cells::Cell;
 use super::functions::{Call, FunctionBody};

@@ -535,7 +535,7 @@ pub(super) fn schema_named(name: &str) -> Option<u32> {
 /// Returns the number of the relation of a name.
 ///
 /// # Errors
-/// 42602 for what is no name.
+/// 42602 for an invalid name.
 fn find_relation(call: &Call<'_>, name: &str) -> crate::error::Result<Option<i64>> {
     let parts = qualified_name(name)?;
     let (schema, name) = match parts.as_slice() {

@@ -12,7 +12,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// ```
 ///
 /// # Errors
-/// 42602 for what is no name.
+/// 42602 for an invalid name.
 pub(super) fn qualified_name(text: &str) -> Result<Vec<String>> {
     let mut parts = Vec::new();
     let mut rest = text.trim_start();

@@ -5,8 +5,7 @@ use nacre_types::{SqlArray, SqlType, SqlValue, TypeKind, ValueSettings};
 
 use super::cells::Cell;
 
-/// Returns the type of a column of a catalog in the notation of the lists of columns; one that is
-/// not known has texts.
+/// Returns the SQL type of a type name in the lists of columns; `text` for unknown names.
 pub(super) fn column_type(type_name: &str) -> SqlType {
     nacre_types::catalog::find_type_named(type_name)
         .map_or(SqlType::TEXT, |entry| SqlType::new(entry.oid))

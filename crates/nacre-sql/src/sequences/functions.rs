@@ -52,8 +52,7 @@ struct SequenceFunction {
     given: Arc<Given>,
     /// Whose session it is.
     settings: Arc<Settings>,
-    /// Whether the sequence may be used by whoever asks: it is that of an identity column, and the
-    /// table was asked for.
+    /// Whether privileges are not checked: the sequence of an identity column goes with its table.
     is_free: bool,
 }
 
@@ -179,8 +178,7 @@ pub(crate) struct SequenceCalls<'a> {
     pub(crate) given: &'a Given,
     /// Whose session it is.
     pub(crate) settings: &'a Settings,
-    /// Whether the sequence may be used by whoever asks: it is that of an identity column, and the
-    /// table was asked for.
+    /// Whether privileges are not checked: the sequence of an identity column goes with its table.
     pub(crate) is_free: bool,
 }
 
