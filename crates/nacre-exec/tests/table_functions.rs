@@ -21,6 +21,9 @@ use support::{pool, run};
 
 /// Statements that are answered as PostgreSQL answers them.
 const STATEMENTS: &[&str] = &[
+    "select * from generate_subscripts('{1,2}'::int[], 1)",
+    "select s, generate_subscripts(array[s, s, s], 1, true) from generate_series(1, 2) s",
+    "select * from generate_subscripts('[0:1][3:4]={{1,2},{3,4}}'::int[], 2) with ordinality",
     "select * from generate_series(1, 5)",
     "select g from generate_series(1, 5) g",
     "select g.x from generate_series(1, 5) as g (x) where x % 2 = 1",
@@ -79,7 +82,6 @@ const STATEMENTS: &[&str] = &[
 const REFUSED: &[&str] = &[
     "select * from unnest(array[array[1], array[2]])",
     "select * from unnest('{1,2}'::int[], '{3}'::int[])",
-    "select * from generate_subscripts('{1,2}'::int[], 1)",
     "select greatest(generate_series(1, 3), id) from t",
 ];
 
