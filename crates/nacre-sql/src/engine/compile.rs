@@ -265,9 +265,6 @@ fn compile_whole(
     let bound = compilation.bind(&parameters.declared(), bind)?;
     let types: Vec<u32> = bound.parameters.iter().flatten().map(|one| one.oid().0).collect();
     let bound = compilation.with_values(bound, parameters)?;
-    if let Some(denied) = relations.denied() {
-        return Err(denied.into());
-    }
     planning.bind = clock.lap();
     let optimized = compilation.optimize(bound);
     planning.optimize = clock.lap();
@@ -372,7 +369,10 @@ impl<'a> StatementCompilation<'a> {
         bind: impl Fn(&[Option<SqlType>]) -> std::result::Result<T, BindError>,
     ) -> CompilationResult<T> {
         let error = match bind(declared) {
-            Ok(bound) => return Ok(bound),
+            Ok(bound) => {
+                let denied = self.relations.denied();
+                return denied.map_or(Ok(bound), |denied| Err(denied.into()));
+            }
             Err(error) => error,
         };
         let refused = self.relations.refused();

@@ -104,7 +104,7 @@ impl<'a> SnapshotRelations<'a> {
     /// Finds a virtual table.
     fn find_virtual(&self, schema: Option<&str>, name: &str) -> Option<Arc<RelationDefinition>> {
         let table = virtual_table(schema, name)?;
-        if let Err(error) = self.catalog.require_read(&table) {
+        if let Err(error) = self.catalog.require_read(&table.schema, &table.name) {
             *self.denied.borrow_mut() = Some(error);
         }
         self.virtual_tables.borrow_mut().push(Arc::clone(&table));

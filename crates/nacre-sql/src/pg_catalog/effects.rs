@@ -5,7 +5,7 @@ use super::cells::Cell;
 use super::functions::{Call, FunctionBody};
 use crate::advisory_locks::{LockKey, LockMode, LockScope};
 use crate::error::{Error, ErrorKind, Result};
-use crate::notices::Notice;
+use crate::session_functions::unlock;
 
 /// The functions, by name.
 pub(super) const FUNCTIONS: [(&str, FunctionBody); 11] = [
@@ -36,8 +36,8 @@ pub(super) const FUNCTIONS: [(&str, FunctionBody); 11] = [
     ("pg_try_advisory_xact_lock_shared", |call, args| {
         try_lock(call, args, LockMode::Shared, LockScope::Transaction)
     }),
-    ("pg_advisory_unlock", |call, args| Ok(unlock(call, args, LockMode::Exclusive))),
-    ("pg_advisory_unlock_shared", |call, args| Ok(unlock(call, args, LockMode::Shared))),
+    ("pg_advisory_unlock", |call, args| Ok(release(call, args, LockMode::Exclusive))),
+    ("pg_advisory_unlock_shared", |call, args| Ok(release(call, args, LockMode::Shared))),
     ("pg_advisory_unlock_all", |call, _| {
         call.locks().unlock_all();
         Ok("".into())
@@ -66,12 +66,6 @@ fn try_lock(call: &Call<'_>, args: &[Cell], mode: LockMode, scope: LockScope) ->
     call.locks().try_lock(key_of(args), mode, scope).map(Cell::from)
 }
 
-/// Releases a lock, or warns that the session does not hold it.
-fn unlock(call: &Call<'_>, args: &[Cell], mode: LockMode) -> Cell {
-    let was_held = call.locks().unlock(key_of(args), mode);
-    if !was_held {
-        let message = format!("you don't own a lock of type {}", mode.name());
-        call.settings().notices().tell(Notice::warning(message));
-    }
-    was_held.into()
+fn release(call: &Call<'_>, args: &[Cell], mode: LockMode) -> Cell {
+    unlock(call.locks(), call.settings(), key_of(args), mode).into()
 }

@@ -60,5 +60,6 @@ pub(crate) use provider::{
 };
 pub(crate) use rewrite::{call, expression, select, table_factor};
 pub(crate) use session_catalog::SessionCatalog;
+pub(crate) use session_facts::{role, schemas};
 pub(crate) use typed::{array_elements, array_function, text_function};
 pub(crate) use virtual_tables::{virtual_table, virtual_table_of};

@@ -192,14 +192,10 @@ impl TableProvider for CatalogTable {
         _: &[Expr],
         _: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let is_guarded = matches!(self.name, "pg_authid" | "pg_shadow" | "pg_statistic");
-        if is_guarded && !self.of.is_information {
-            let kind = if self.name == "pg_shadow" { "view" } else { "table" };
-            let denied = format!("permission denied for {kind} {}", self.name);
-            let asked = self.of.catalogs.settings.acting().require_superuser(&denied);
-            asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
-        }
         let catalog = SessionCatalog::new(self.of.catalogs.clone());
+        let schema = if self.of.is_information { INFORMATION_SCHEMA } else { PG_CATALOG };
+        let asked = catalog.require_read(schema, self.name);
+        asked.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let rows = match self.of.is_information {
             true => {
                 let acting = self.of.catalogs.settings.acting();

@@ -18,8 +18,8 @@ const SCHEMAS: [&str; 4] = [SCHEMA, PG_CATALOG, INFORMATION_SCHEMA, SYSTEM_SCHEM
 /// The functions, by name.
 pub(super) const FUNCTIONS: [(&str, FunctionBody); 17] = [
     ("current_database", |call, _| Ok(call.settings().info().database.as_str().into())),
-    ("current_user", |call, _| role(call, false)),
-    ("session_user", |call, _| role(call, true)),
+    ("current_user", |call, _| role(call.settings(), false).map(Cell::from)),
+    ("session_user", |call, _| role(call.settings(), true).map(Cell::from)),
     ("current_schema", |call, _| Ok(schemas(call.settings(), false).into_iter().next().into())),
     ("current_schemas", |call, args| {
         Ok(schemas(call.settings(), args[0] == Cell::Bool(true)).into())
@@ -38,8 +38,12 @@ pub(super) const FUNCTIONS: [(&str, FunctionBody); 17] = [
     ("pg_cancel_backend", |call, args| signal(call, args, Request::Cancel)),
 ];
 
-fn role(call: &Call<'_>, is_of_session: bool) -> Result<Cell> {
-    call.settings().role_name(is_of_session).map(Cell::from).ok_or_else(|| {
+/// Returns the name of the role that the session acts as, or that it is of.
+///
+/// # Errors
+/// 42704 if the role was dropped.
+pub(crate) fn role(settings: &Settings, is_of_session: bool) -> Result<String> {
+    settings.role_name(is_of_session).ok_or_else(|| {
         let message = "the role of the session does not exist any more";
         Error::new(ErrorKind::UndefinedObject, message)
     })
@@ -61,7 +65,7 @@ fn moment(of: SystemTime) -> Cell {
 
 /// Returns the schemas of `search_path` that there are; `pg_catalog`, which is searched first
 /// unless it is named, only `with_implicit`.
-fn schemas(settings: &Settings, with_implicit: bool) -> Vec<String> {
+pub(crate) fn schemas(settings: &Settings, with_implicit: bool) -> Vec<String> {
     let user = &settings.info().user;
     let listed = settings.search_path();
     let named = listed.iter().map(|name| if name == "$user" { user } else { name });

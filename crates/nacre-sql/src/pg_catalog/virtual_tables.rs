@@ -119,9 +119,9 @@ impl SessionCatalog {
     ///
     /// # Errors
     /// 42501.
-    pub(crate) fn require_read(&self, table: &RelationDefinition) -> Result<()> {
-        let guarded = GUARDED.iter().find(|(name, _)| *name == table.name);
-        match guarded.filter(|_| table.schema == PG_CATALOG) {
+    pub(crate) fn require_read(&self, schema: &str, table: &str) -> Result<()> {
+        let guarded = GUARDED.iter().find(|(name, _)| *name == table);
+        match guarded.filter(|_| schema == PG_CATALOG) {
             Some((name, kind)) => {
                 let denied = format!("permission denied for {kind} {name}");
                 self.catalogs().settings().acting().require_superuser(&denied)

@@ -99,16 +99,21 @@ impl LockFunction {
         };
         (0..rows).map(key).collect()
     }
+}
 
-    /// Releases a lock, or warns that the session does not hold it.
-    fn unlock(&self, key: LockKey) -> bool {
-        let was_held = self.locks.unlock(key, self.mode);
-        if !was_held {
-            let message = format!("you don't own a lock of type {}", self.mode.name());
-            self.settings.notices().tell(Notice::warning(message));
-        }
-        was_held
+/// Releases a lock, or warns that the session does not hold it.
+pub(crate) fn unlock(
+    locks: &SessionLocks,
+    settings: &Settings,
+    key: LockKey,
+    mode: LockMode,
+) -> bool {
+    let was_held = locks.unlock(key, mode);
+    if !was_held {
+        let message = format!("you don't own a lock of type {}", mode.name());
+        settings.notices().tell(Notice::warning(message));
     }
+    was_held
 }
 
 /// Reads one of two numbers of a key.
@@ -163,7 +168,7 @@ impl ScalarUDFImpl for LockFunction {
         let rows = args.number_rows;
         let answer = |key: LockKey| match self.action {
             LockAction::Try(scope) => self.locks.try_lock(key, self.mode, scope).map_err(external),
-            _ => Ok(self.unlock(key)),
+            _ => Ok(unlock(&self.locks, &self.settings, key, self.mode)),
         };
         match self.action {
             LockAction::UnlockAll => {

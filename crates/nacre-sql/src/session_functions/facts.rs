@@ -13,14 +13,10 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::error::{Error, ErrorKind};
-use crate::names::{SCHEMA, SYSTEM_SCHEMA};
+use crate::pg_catalog::{role, schemas};
 use crate::pg_types::TYPE_KEY;
 use crate::settings::{Settings, version_text};
 use crate::types::{UTC, zoned};
-
-/// Schemas that names in `search_path` may mean.
-const SCHEMAS: [&str; 4] = [SCHEMA, "pg_catalog", "information_schema", SYSTEM_SCHEMA];
 
 /// A function whose answer is the same all through a session.
 #[derive(Debug)]
@@ -208,35 +204,13 @@ impl ScalarUDFImpl for User {
     }
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match self.settings.role_name(self.of_session) {
-            Some(name) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(Some(name)))),
-            None => {
-                let message = "the role of the session does not exist any more";
-                let error = Error::new(ErrorKind::UndefinedObject, message);
-                Err(DataFusionError::External(Box::new(error)))
-            }
-        }
+        let name = role(&self.settings, self.of_session);
+        let name = name.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(Some(name))))
     }
 }
 
 impl Schemas {
-    /// Returns the schemas of `search_path` that there are.
-    fn found(&self, with_implicit: bool) -> Vec<String> {
-        let user = &self.settings.info().user;
-        let listed = self.settings.search_path();
-        let named = listed.iter().map(|name| if name == "$user" { user } else { name });
-        let mut found: Vec<String> = Vec::new();
-        for name in named.filter(|name| SCHEMAS.contains(&name.as_str())) {
-            if !found.contains(name) {
-                found.push(name.clone());
-            }
-        }
-        if with_implicit && !found.iter().any(|name| name == "pg_catalog") {
-            found.insert(0, "pg_catalog".to_owned());
-        }
-        found
-    }
-
     fn data_type(&self) -> DataType {
         match self.is_list {
             true => DataType::List(Arc::new(Field::new("item", DataType::Utf8, true))),
@@ -278,7 +252,7 @@ impl ScalarUDFImpl for Schemas {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let Some(flags) = args.args.first() else {
-            let first = self.found(false).into_iter().next();
+            let first = schemas(&self.settings, false).into_iter().next();
             return Ok(ColumnarValue::Scalar(ScalarValue::Utf8View(first)));
         };
         let flags = flags.to_array(args.number_rows)?;
@@ -289,7 +263,9 @@ impl ScalarUDFImpl for Schemas {
                 lists.append_null();
                 continue;
             }
-            self.found(flags.value(row)).iter().for_each(|name| lists.values().append_value(name));
+            schemas(&self.settings, flags.value(row))
+                .iter()
+                .for_each(|name| lists.values().append_value(name));
             lists.append(true);
         }
         Ok(ColumnarValue::Array(Arc::new(lists.finish())))

@@ -14,5 +14,6 @@ mod signals;
 mod sleep;
 mod types;
 
+pub(crate) use advisory::unlock;
 pub(crate) use list::session_functions;
 pub(crate) use signals::require_signal_right;

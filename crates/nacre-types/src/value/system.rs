@@ -25,8 +25,7 @@ pub trait SystemCatalog: fmt::Debug + Send + Sync {
     /// Returns the number of the object that a text names, of a type such as `regclass`.
     ///
     /// # Errors
-    /// PostgreSQL's for names that mean nothing: 42P01, 42883, 42704, 3F000; 42602 for what is no
-    /// name.
+    /// PostgreSQL's for unknown names: 42P01, 42883, 42704, 3F000; 42602 for an invalid name.
     fn object_named(&self, type_oid: TypeOid, name: &str) -> Result<u32, ValueError>;
 
     /// Returns the name of an object as texts of a type such as `regclass` have it; `None` if there
