@@ -7,6 +7,7 @@
 //! | PostgreSQL fails | `exists (select x` | `exists (select 1` | it has our rows: it computes x |
 //! | PostgreSQL fails | `with w as (` | `as materialized (` | it has our rows: it begins outside |
 //! | PostgreSQL fails | `(select ...) q1` | `(select ... offset 0) q1` | it has our rows |
+//! | PostgreSQL fails | `where (...)`, twice | `where true`, once | we fail: a cheaper one first |
 //! | we fail | `min(x)` | with a filter | it fails: it reads the first row of min and max |
 //! | we fail | `having ...` | without | it fails: a condition on keys leaves out rows for it |
 //! | we fail | `with w as (` | `as materialized (` | it fails: a constant of w decides something |
@@ -58,10 +59,17 @@ pub(super) fn reason_by_rewriting(
             if kept.into_iter().filter_map(changed).any(&mut has_our_rows) {
                 return Some("PostgreSQL begins with a condition around a query");
             }
+            let we_fail = |sql: &String| {
+                is_same_error(&database.answer(sql, RunVariant::Plain), answers.theirs)
+            };
+            if text.matches(" where ").count() > 1
+                && texts_without_condition(text).iter().any(we_fail)
+            {
+                return Some("PostgreSQL begins with a cheaper condition of another query");
+            }
             let kept = text.replace("having null::boolean", "having true");
             let kept = changed(kept.replace("having false", "having true"))?;
-            is_same_error(&database.answer(&kept, RunVariant::Plain), answers.theirs)
-                .then_some("PostgreSQL computes groups that HAVING does not keep")
+            we_fail(&kept).then_some("PostgreSQL computes groups that HAVING does not keep")
         }
         AnswerDifference::OurError => our_error_reason(text, answers, database, session),
         AnswerDifference::Rows | AnswerDifference::Order => {
@@ -122,6 +130,17 @@ fn our_error_reason(
         .then(|| changed(without_limits(text)))?
         .is_some_and(fails)
         .then_some("PostgreSQL makes no more rows than LIMIT lets through")
+}
+
+/// Returns the query without each of its conditions of WHERE.
+fn texts_without_condition(text: &str) -> Vec<String> {
+    let start = " where (";
+    let places = text.match_indices(start).filter_map(|(at, _)| {
+        let rest = &text[at + start.len()..];
+        let end = closing(rest)?;
+        Some(format!("{} where true{}", &text[..at], &rest[end + 1..]))
+    });
+    places.collect()
 }
 
 /// Gives extremes a filter, so that PostgreSQL computes them of all rows.
@@ -356,6 +375,13 @@ fn texts_are_written_otherwise() {
     assert_eq!(
         with_plain_texts("select length(q.c1::text), 'a'::text"),
         "select length((case q.c1::text when '-0' then '0' else q.c1::text end)), 'a'::text"
+    );
+    assert_eq!(
+        texts_without_condition("select 1 from (select 2 where (a = (b))) q where (c) limit 1"),
+        [
+            "select 1 from (select 2 where true) q where (c) limit 1",
+            "select 1 from (select 2 where (a = (b))) q where true limit 1"
+        ]
     );
     assert_eq!(
         without_minus_zeros("select date_trunc(t1.f), trunc(-(t1.e) * t1.r)::real"),
